@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from dev import fault_merge
-from spec.configurations import Chip
+from spec.configurations import ChipParameters
 from spec.paths import BUILD, ROOT, RTL
 from tb.run import build, registry, runner, units
 
@@ -190,7 +190,7 @@ class _Campaign:
 
     faults: Sequence[Fault]
     planted: Planted
-    chip: Chip
+    chip: ChipParameters
     seed: int
     workers: int
     say: Callable[[str], None]
@@ -326,7 +326,11 @@ def write_report(verdicts: Iterable[Verdict], path: Path = REPORT) -> None:
 
 
 def run_all(
-    faults: Sequence[Fault], chip: Chip, seed: int, workers: int, say: Callable[[str], None]
+    faults: Sequence[Fault],
+    chip: ChipParameters,
+    seed: int,
+    workers: int,
+    say: Callable[[str], None],
 ) -> list[Verdict]:
     """Plant the faults and run their tests.
 

@@ -58,7 +58,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stage:
+class TensorStage:
     """One tensor, the tensors it is made of, and how.
 
     Attributes:
@@ -115,18 +115,18 @@ def perturbed(
     return np.clip(np.where(outside, old - signed, old + signed), low, high).astype(values.dtype)
 
 
-def stages(model: QuantizedModel, layer: int) -> list[Stage]:
+def stages(model: QuantizedModel, layer: int) -> list[TensorStage]:
     """Return the data flow of one block from position 0 on, and how each tensor is computed."""
     params = model.blocks[layer]
 
-    def norm(name: str, source: str, constants: Norm) -> Stage:
-        return Stage(
+    def norm(name: str, source: str, constants: Norm) -> TensorStage:
+        return TensorStage(
             name,
             (source, f"{name}.gain"),
             lambda t: decoder.norm(model, t[source], replace(constants, gain=t[f"{name}.gain"])),
         )
 
-    def linear(name: str, source: str) -> Stage:
+    def linear(name: str, source: str) -> TensorStage:
         layer_, part = _linears(model, layer)[name]
         apply = decoder.linear16 if name in WIDE else decoder.linear8
 
@@ -135,20 +135,22 @@ def stages(model: QuantizedModel, layer: int) -> list[Stage]:
             result: Tensor = apply(t[source], piece)
             return result
 
-        return Stage(name, (source, f"{name}.weight", f"{name}.bias"), compute)
+        return TensorStage(name, (source, f"{name}.weight", f"{name}.bias"), compute)
 
-    def rotation(name: str, heads: int) -> Stage:
+    def rotation(name: str, heads: int) -> TensorStage:
         source = name.removesuffix("_rope")
-        return Stage(name, (source, "rope"), lambda t: decoder.rotated(t[source], t["rope"], heads))
+        return TensorStage(
+            name, (source, "rope"), lambda t: decoder.rotated(t[source], t["rope"], heads)
+        )
 
-    def table(name: str, source: str) -> Stage:
-        return Stage(name, (source, "table"), lambda t: apply_table(t[source], t["table"]))
+    def table(name: str, source: str) -> TensorStage:
+        return TensorStage(name, (source, "table"), lambda t: apply_table(t[source], t["table"]))
 
-    def add(name: str, x: str, y: str) -> Stage:
-        return Stage(name, (x, y), lambda t: decoder.residual_add(t[x], t[y]))
+    def add(name: str, x: str, y: str) -> TensorStage:
+        return TensorStage(name, (x, y), lambda t: decoder.residual_add(t[x], t[y]))
 
-    def weights(name: str, index: int) -> Stage:
-        return Stage(
+    def weights(name: str, index: int) -> TensorStage:
+        return TensorStage(
             name, ("scores",), lambda t: decoder.attention_weights(model, t["scores"])[index]
         )
 
@@ -165,16 +167,18 @@ def stages(model: QuantizedModel, layer: int) -> list[Stage]:
             linear("gate", "norm2"),
             table("silu", "gate"),
             linear("up", "norm2"),
-            Stage("act", ("silu", "up"), lambda t: decoder.gated(t["silu"], t["up"], params)),
+            TensorStage("act", ("silu", "up"), lambda t: decoder.gated(t["silu"], t["up"], params)),
         ]
     return [
         norm("norm1", "x", params.norm1),
         *(linear(name, "norm1") for name in "qkv"),
         *(rotation(name, heads) for name, heads in turned),
-        Stage("scores", (q, k), lambda t: decoder.attention_scores(model, t[q], t[k], params)),
+        TensorStage(
+            "scores", (q, k), lambda t: decoder.attention_scores(model, t[q], t[k], params)
+        ),
         weights("numer", 0),
         weights("sums", 1),
-        Stage(
+        TensorStage(
             "ctx",
             ("numer", "sums", "v"),
             lambda t: decoder.attention_context(model, t["numer"], t["sums"], t["v"]),

@@ -112,7 +112,7 @@ def _expansion(fmt: WeightFormat) -> Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
+class _TileLayout:
     """Beats along K of a column tile.
 
     Attributes:
@@ -127,7 +127,7 @@ class _Layout:
     serves: int
 
     @staticmethod
-    def of(fmt: WeightFormat, edge: int, group: int) -> _Layout:
+    def of(fmt: WeightFormat, edge: int, group: int) -> _TileLayout:
         """Return the layout; ValueError for an edge or a group that no chip takes."""
         if edge not in (16, 32):
             raise ValueError(f"tile edge: given {edge}, allowed 16 and 32")
@@ -135,15 +135,15 @@ class _Layout:
         tile = beats * element_bits(fmt) // 8
         if fmt in SPARSE:
             positions = edge * edge // 8
-            return _Layout(
+            return _TileLayout(
                 tile * KEPT // QUAD, max(1, positions // BEAT), max(1, BEAT // positions)
             )
         if fmt not in GROUPED | MX:
-            return _Layout(tile, 0, 1)
+            return _TileLayout(tile, 0, 1)
         rows = _group_rows(fmt, group)
         if rows % edge:
             raise ValueError(f"group: given {rows} rows, allowed multiples of the edge {edge}")
-        return _Layout(tile, 1, BEAT // edge * rows // edge)
+        return _TileLayout(tile, 1, BEAT // edge * rows // edge)
 
 
 def _group_rows(fmt: WeightFormat, group: int) -> int:
@@ -168,14 +168,14 @@ def share_beats(fmt: WeightFormat, k: int, edge: int, group: int) -> int:
         ValueError: for an edge or a group that no chip takes.
 
     """
-    layout = _Layout.of(fmt, edge, group)
+    layout = _TileLayout.of(fmt, edge, group)
     tiles = -(-k // edge)
     return tiles * layout.tile + -(-tiles // layout.serves) * layout.side
 
 
 def side_beats(fmt: WeightFormat, k: int, edge: int, group: int) -> npt.NDArray[np.bool_]:
     """Return which of the `share_beats` beats of a column tile are side beats, (beats,) bool."""
-    layout = _Layout.of(fmt, edge, group)
+    layout = _TileLayout.of(fmt, edge, group)
     period = layout.side + layout.serves * layout.tile
     return np.arange(share_beats(fmt, k, edge, group)) % period < layout.side
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from weights.model import QuantizedModel
 
 
-class Session:
+class GoldenSession:
     """One sequence of tokens and what attention needs of it.
 
     Attributes:
@@ -91,7 +91,7 @@ def generate(
     """
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise ValueError(f"generate: count: given {count!r}, allowed 1 and more")
-    session = Session(model)
+    session = GoldenSession(model)
     produced = [greedy(session.prefill(ids)[-1])]
     while len(produced) < count and produced[-1] != eos:
         if session.length == model.shape.context:

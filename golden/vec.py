@@ -130,7 +130,7 @@ class Inputs:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class VecFormula:
     """One operation of VEC: its result, and what its instruction may name beside A and C.
 
     Attributes:
@@ -155,20 +155,20 @@ class Operation:
     wide: bool = True
 
 
-OPERATIONS: dict[VecOp, Operation] = {
-    VecOp.ADD: Operation(lambda x: add(x.a, x.b), two=True),
-    VecOp.SUB: Operation(lambda x: sub(x.a, x.b), two=True),
-    VecOp.MUL: Operation(lambda x: mul(x.a, x.b, x.shift), two=True, shift=True),
-    VecOp.SCALE_SHIFT: Operation(
+OPERATIONS: dict[VecOp, VecFormula] = {
+    VecOp.ADD: VecFormula(lambda x: add(x.a, x.b), two=True),
+    VecOp.SUB: VecFormula(lambda x: sub(x.a, x.b), two=True),
+    VecOp.MUL: VecFormula(lambda x: mul(x.a, x.b, x.shift), two=True, shift=True),
+    VecOp.SCALE_SHIFT: VecFormula(
         lambda x: scale_shift(x.a, x.k, x.shift, x.out_bits), k=True, shift=True, converts=True
     ),
-    VecOp.CLAMP: Operation(lambda x: clamp(x.a, x.low, x.k), low=True, k=True),
-    VecOp.RELU: Operation(lambda x: relu(x.a)),
-    VecOp.COPY2D: Operation(lambda x: copy(x.a)),
-    VecOp.TABLE: Operation(
+    VecOp.CLAMP: VecFormula(lambda x: clamp(x.a, x.low, x.k), low=True, k=True),
+    VecOp.RELU: VecFormula(lambda x: relu(x.a)),
+    VecOp.COPY2D: VecFormula(lambda x: copy(x.a)),
+    VecOp.TABLE: VecFormula(
         lambda x: apply_table(x.a.view(np.int8), x.table), table=True, wide=False
     ),
-    VecOp.MAX: Operation(lambda x: maximum(x.a, x.b), two=True),
-    VecOp.MIN: Operation(lambda x: minimum(x.a, x.b), two=True),
+    VecOp.MAX: VecFormula(lambda x: maximum(x.a, x.b), two=True),
+    VecOp.MIN: VecFormula(lambda x: minimum(x.a, x.b), two=True),
 }
 """The operations of VEC; an instruction with another number is refused."""

@@ -17,7 +17,7 @@ class ConfigurationError(ValueError):
 
 
 @dataclass(frozen=True)
-class Chip:
+class ChipParameters:
     """Parameters of `npu_top`, and what runs on such a chip.
 
     Attributes:
@@ -67,7 +67,7 @@ class Chip:
         }
 
 
-def read(text: str) -> dict[str, Chip]:
+def read(text: str) -> dict[str, ChipParameters]:
     """Return the configurations of a source by name.
 
     Raises:
@@ -77,9 +77,9 @@ def read(text: str) -> dict[str, Chip]:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{SOURCE.name}: {error}") from error
-    known = {field.name for field in fields(Chip)} - {"name"}
+    known = {field.name for field in fields(ChipParameters)} - {"name"}
     usual: dict[str, object] = {}
-    found: dict[str, Chip] = {}
+    found: dict[str, ChipParameters] = {}
     for name, given in tables.items():
         usual = usual or given
         values = {**usual, **given}
@@ -87,7 +87,7 @@ def read(text: str) -> dict[str, Chip]:
             raise ConfigurationError(
                 f"{SOURCE.name}: {name}: {key} is {'missing' if key in known else 'no value of it'}"
             )
-        found[name] = Chip(**{**values, "name": name, "tests": tuple(values["tests"])})
+        found[name] = ChipParameters(**{**values, "name": name, "tests": tuple(values["tests"])})
     return found
 
 
@@ -95,7 +95,7 @@ CHIPS = read(SOURCE.read_text(encoding="utf-8"))
 USUAL = next(iter(CHIPS.values()))
 
 
-def named(name: str) -> Chip:
+def named(name: str) -> ChipParameters:
     """Return the configuration of a name.
 
     Raises:
@@ -106,7 +106,7 @@ def named(name: str) -> Chip:
     return CHIPS[name]
 
 
-def for_limits(limits: Limits) -> Chip:
+def for_limits(limits: Limits) -> ChipParameters:
     """Return the first configuration that can run what was compiled for some limits.
 
     Raises:

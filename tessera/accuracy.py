@@ -28,7 +28,7 @@ class AccuracyError(ValueError):
 
 
 @dataclass(frozen=True)
-class Loss:
+class NetworkLoss:
     """How far integers are from real numbers, as shares of the largest real value.
 
     Attributes:
@@ -43,7 +43,7 @@ class Loss:
     tensors: tuple[tuple[str, float], ...]
 
 
-def loss_of(built: Built, samples: Samples | str | None = None) -> Loss:
+def loss_of(built: Built, samples: Samples | str | None = None) -> NetworkLoss:
     """Measure a network on samples.
 
     Args:
@@ -56,7 +56,7 @@ def loss_of(built: Built, samples: Samples | str | None = None) -> Loss:
     return measured(built.passes, built.samples if samples is None else samples)
 
 
-def measured(passes: Mapping[str, Graph], samples: Samples | str | None) -> Loss:
+def measured(passes: Mapping[str, Graph], samples: Samples | str | None) -> NetworkLoss:
     """Measure what passes have made of a network, as `loss_of`; without samples on drawn ones."""
     real, fused = passes["place"], passes["fuse"]
     images = _images(real, fused)
@@ -85,7 +85,7 @@ def measured(passes: Mapping[str, Graph], samples: Samples | str | None) -> Loss
             grown.append((one, share[one.outputs[0]] - before))
     grown.sort(key=lambda each: -each[1])
     on_chip = [(one, by) for one, by in grown if one.on_chip]
-    return Loss(
+    return NetworkLoss(
         max((share[name] for name in fused.outputs), default=0.0),
         tuple((f"{one.name} ({one.source or one.name})", by) for one, by in on_chip[:NAMED]),
         tuple(

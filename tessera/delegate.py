@@ -19,7 +19,7 @@ from npu.planner.network_plan import plan_of
 from npu.planner.partition import Part, partition
 from npu.runtime.plan_files import bytes_of, plan_of_bytes
 from npu.runtime.prepare import Bases, Prepared, prepare
-from npu.runtime.report import Report
+from npu.runtime.report import NetworkReport
 from tessera.session import On, Session
 
 __all__ = ["Delegate", "Part", "partition", "preprocess"]
@@ -105,6 +105,6 @@ class Delegate:
         """
         return prepare(self.session.plan, bases)
 
-    def report(self) -> Report:
+    def report(self) -> NetworkReport:
         """Return costs, places and reasons."""
         return self.session.report()

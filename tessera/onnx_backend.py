@@ -31,7 +31,7 @@ from npu.graph.inputs import Samples
 from npu.planner.build_plan import CompileOptions, build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
-from npu.runtime.report import Report
+from npu.runtime.report import NetworkReport
 from tessera.golden_chip import run_on_golden
 from tessera.onnx_parameters import parameters_of
 
@@ -71,7 +71,7 @@ class TesseraRep(BackendRep):  # type: ignore[misc]
         self._bound: tuple[tuple[str, bytes], ...] | None = None
 
     @property
-    def report(self) -> Report | None:
+    def report(self) -> NetworkReport | None:
         """Places and costs."""
         return None if self._plan is None else report_of(self._plan)
 

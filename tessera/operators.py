@@ -13,15 +13,15 @@ from golden.graph import run as run_golden
 from npu.graph.form import Array
 from npu.graph.library import OPERATORS, Operator, Size
 from npu.planner.operator_plan import build_operator
-from npu.runtime.report import Report
+from npu.runtime.report import NetworkReport
 from spec.isa.operands import Limits
 from tessera.session import On, Session
 
-__all__ = ["OPERATORS", "OperatorRun", "Stage", "run_operator"]
+__all__ = ["OPERATORS", "OperatorRun", "OperatorStage", "run_operator"]
 
 
 @dataclass(frozen=True)
-class Stage:
+class OperatorStage:
     """What an operator makes on its way.
 
     Attributes:
@@ -57,8 +57,8 @@ class OperatorRun:
 
     operator: Operator
     sizes: Mapping[str, Size]
-    stages: tuple[Stage, ...]
-    report: Report
+    stages: tuple[OperatorStage, ...]
+    report: NetworkReport
 
     @property
     def exact(self) -> bool:
@@ -109,7 +109,9 @@ def run_operator(
         one.operator,
         {**one.operator.sizes, **(sizes or {})},
         tuple(
-            Stage(stage, found[stage], expected[stage], one.real[stage], one.error(stage, value))
+            OperatorStage(
+                stage, found[stage], expected[stage], one.real[stage], one.error(stage, value)
+            )
             for stage, value in found.items()
         ),
         session.report(),

@@ -28,7 +28,7 @@ from npu.graph.states import States
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import PlanFileError, read_plan
-from npu.runtime.report import Report
+from npu.runtime.report import NetworkReport
 from npu.runtime.report_table import WIDTH, report_table
 from npu.tables import pairs
 from tb.bench.knobs import LATENCY_MAX
@@ -163,7 +163,7 @@ def _on_rtl(
     latency: int,
     states: States,
     console: Console,
-) -> tuple[Mapping[str, Array], Report]:
+) -> tuple[Mapping[str, Array], NetworkReport]:
     ended = [0]
 
     def detail() -> str:
@@ -236,7 +236,7 @@ def _save_outputs(path: Path, outputs: Mapping[str, Array]) -> None:
         raise files.FileError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def _points(report: Report) -> list[Any]:
+def _points(report: NetworkReport) -> list[Any]:
     """Return the points of a roofline, none if there is nothing to draw, or to draw with."""
     if report.limits.array_dim != EDGE:
         return []
@@ -254,7 +254,7 @@ def _points(report: Report) -> list[Any]:
     ]
 
 
-def _picture(report: Report, latency: int, points: Sequence[Any], path: Path) -> None:
+def _picture(report: NetworkReport, latency: int, points: Sequence[Any], path: Path) -> None:
     from tb.run import pictures
 
     conditions = f"{report.network}, memory latency {latency}, array {EDGE}x{EDGE}"
@@ -262,7 +262,7 @@ def _picture(report: Report, latency: int, points: Sequence[Any], path: Path) ->
 
 
 def _show(
-    report: Report, outputs: Mapping[str, Array], written: Sequence[Path], console: Console
+    report: NetworkReport, outputs: Mapping[str, Array], written: Sequence[Path], console: Console
 ) -> None:
     if report.operations:
         console.print(report_table(report))

@@ -17,7 +17,7 @@ from npu.planner.build_plan import Choose, CompileOptions, build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import holds_plan, read_plan
-from npu.runtime.report import Report
+from npu.runtime.report import NetworkReport
 from tessera.accuracy import held
 from tessera.golden_chip import run_on_golden
 from tessera.wide_search import AUTO, wide_until
@@ -114,7 +114,7 @@ class Session:
         self._report = report_of(self.plan, done.run.counters, done.cycles, done.run.products)
         return dict(done.run.outputs)
 
-    def report(self) -> Report:
+    def report(self) -> NetworkReport:
         """Return costs, places and reasons, with cycles once the network has run on the RTL."""
         return self._report
 

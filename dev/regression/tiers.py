@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from dev.regression.task import Kind, Task
 from npu.commands.arguments import check_tier
-from spec.configurations import Chip
+from spec.configurations import ChipParameters
 from spec.paths import ROOT
 from tb.cop_datapath import model
 from tb.run import requests, units
@@ -27,7 +27,7 @@ SUITES = ("tests/soc", "tests/suites")
 WITHOUT_SIMULATOR = ("tests/python", "tests/bad_input", "tests/bench", "tests/dev", "tests/rtl")
 
 
-def tasks_of(tier: str, chip: Chip, seeds: Sequence[int], hostile: int = 0) -> list[Task]:
+def tasks_of(tier: str, chip: ChipParameters, seeds: Sequence[int], hostile: int = 0) -> list[Task]:
     """Return the tasks of a tier.
 
     Args:
@@ -55,7 +55,9 @@ def tasks_of(tier: str, chip: Chip, seeds: Sequence[int], hostile: int = 0) -> l
     return tasks
 
 
-def _on_chip(chip: Chip, seeds: Sequence[int], full: bool, hostile: int) -> Iterator[Task]:
+def _on_chip(
+    chip: ChipParameters, seeds: Sequence[int], full: bool, hostile: int
+) -> Iterator[Task]:
     for on, tests in requests.tests_by_chip(chip).items():
         # A model takes longer to build than its few tests.
         if not (full or on.chip.smoke or on.chip == chip):

@@ -9,8 +9,8 @@ from golden.command.descriptor import LaunchWords
 from golden.command.memory import PortMemory
 from golden.command.ring import Launch, ProgramEnd, Ring
 from golden.command.scalar import ReservedLaneError
-from golden.command.state import DESC_COUNTERS, PERF_COUNTERS, STORED, State
-from golden.command.tiles import SCRATCH_SIZES, RefusedError
+from golden.command.state import DESC_COUNTERS, PERF_COUNTERS, STORED, PortState
+from golden.command.tiles import SCRATCH_SIZES, TilesRefusedError
 from spec.regs import CMD_FIELDS, CmdOp, CmdReg
 
 WINDOW_BYTES = 0x100
@@ -52,7 +52,7 @@ class PortModel:
         self._memory = memory
         self._launch = launch
         self._run: Iterator[None] = iter(())
-        self.state = State(bytearray(scratch_bytes))
+        self.state = PortState(bytearray(scratch_bytes))
 
     @property
     def irq(self) -> bool:
@@ -188,7 +188,7 @@ class PortModel:
             return
         try:
             state.execute(state.latched(CmdOp(state.stored[CmdReg.OPCODE])))
-        except RefusedError:
+        except TilesRefusedError:
             state.fail()
         except ReservedLaneError:
             state.fail(unsupported=False)

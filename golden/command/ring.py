@@ -22,8 +22,8 @@ from golden.command.memory import (
     pieces,
 )
 from golden.command.scalar import ReservedLaneError
-from golden.command.state import PortCommand, State
-from golden.command.tiles import ON_SCRATCHPAD, RefusedError
+from golden.command.state import PortCommand, PortState
+from golden.command.tiles import ON_SCRATCHPAD, TilesRefusedError
 from spec.regs import DESC_RECORD, CmdReg, RingStatus
 
 PLACES = 8
@@ -85,7 +85,7 @@ class Ring:
 
     """
 
-    def __init__(self, state: State, memory: PortMemory, launch: Launch) -> None:
+    def __init__(self, state: PortState, memory: PortMemory, launch: Launch) -> None:
         """Latch what a start latches."""
         self._state = state
         self._memory = memory
@@ -169,7 +169,7 @@ class Ring:
             self._stream(descriptor)
         try:
             self._state.execute(work)
-        except (RefusedError, ReservedLaneError) as refused:
+        except (TilesRefusedError, ReservedLaneError) as refused:
             raise DescriptorError(RingStatus.OPERATION, str(refused)) from refused
         if descriptor.has_writeback:
             self._writeback(descriptor, work)

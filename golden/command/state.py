@@ -62,7 +62,7 @@ class PortCommand:
 
 
 @dataclass
-class State:
+class PortState:
     """The registers, counters and scratchpad.
 
     Attributes:

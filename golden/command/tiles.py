@@ -15,7 +15,7 @@ GEMMS = (CmdOp.GEMM_S8, CmdOp.GEMM_S4)
 ON_SCRATCHPAD = (*GEMMS, CmdOp.VRELU_S8)
 
 
-class RefusedError(Exception):
+class TilesRefusedError(Exception):
     """An operation that is not begun."""
 
 
@@ -87,9 +87,9 @@ def _overlap(x: range, y: range) -> bool:
 def _check_gemm(tile: ScratchTile, lanes: int, size: int) -> None:
     """Refuse an illegal GEMM with `lanes` elements of A and B in a byte."""
     if not (tile.m and tile.n and tile.k):
-        raise RefusedError(f"dimension 0: M {tile.m}, N {tile.n}, K {tile.k}")
+        raise TilesRefusedError(f"dimension 0: M {tile.m}, N {tile.n}, K {tile.k}")
     if tile.c % 4 or (tile.m > 1 and tile.stride_c % 4):
-        raise RefusedError(f"C at {tile.c}, stride {tile.stride_c}: not multiples of 4")
+        raise TilesRefusedError(f"C at {tile.c}, stride {tile.stride_c}: not multiples of 4")
     last_a = tile.a + (tile.m - 1) * tile.stride_a + tile.k - 1
     last_b = tile.b + (tile.k - 1) * tile.stride_b + tile.n - 1
     last_c = tile.c + (tile.m - 1) * tile.stride_c + 4 * tile.n - 1
@@ -97,9 +97,9 @@ def _check_gemm(tile: ScratchTile, lanes: int, size: int) -> None:
     c = _touched(tile.c, last_c, 1)
     for name, used in (("A", a), ("B", b), ("C", c)):
         if used.stop > size:
-            raise RefusedError(f"{name} ends behind the scratchpad, at byte {used.stop - 1}")
+            raise TilesRefusedError(f"{name} ends behind the scratchpad, at byte {used.stop - 1}")
     if _overlap(c, a) or _overlap(c, b):
-        raise RefusedError("C overlaps A or B")
+        raise TilesRefusedError("C overlaps A or B")
 
 
 def check(op: CmdOp, tile: ScratchTile, size: int) -> None:
@@ -113,10 +113,10 @@ def check(op: CmdOp, tile: ScratchTile, size: int) -> None:
         _check_gemm(tile, 1 if op == CmdOp.GEMM_S8 else 2, size)
         return
     if not tile.length:
-        raise RefusedError("LEN 0")
+        raise TilesRefusedError("LEN 0")
     for name, first in (("source", tile.a), ("destination", tile.b)):
         if first + tile.length > size:
-            raise RefusedError(f"{name} ends behind the scratchpad")
+            raise TilesRefusedError(f"{name} ends behind the scratchpad")
 
 
 def _element(scratch: bytearray, op: CmdOp, index: int) -> int:

@@ -8,26 +8,26 @@ decide how a result rounds.
 its numbers alone.
 """
 
-from golden.coprocessor.decode import RD, RS1, RS2, Offer
-from golden.coprocessor.faults import Fault, FaultCode, RefusedError, Uncertain
+from golden.coprocessor.decode import RD, RS1, RS2, OfferAnswer
+from golden.coprocessor.faults import CopFault, FaultCode, RefusedError, Uncertain
 from golden.coprocessor.memory import ArrayMemory, CoprocessorMemory
-from golden.coprocessor.model import Coprocessor, Result
-from golden.coprocessor.state import State
-from golden.coprocessor.work import Instruction
+from golden.coprocessor.model import CopResult, Coprocessor
+from golden.coprocessor.state import CopState
+from golden.coprocessor.work import CopInstruction
 
 __all__ = [
     "RD",
     "RS1",
     "RS2",
     "ArrayMemory",
+    "CopFault",
+    "CopInstruction",
+    "CopResult",
+    "CopState",
     "Coprocessor",
     "CoprocessorMemory",
-    "Fault",
     "FaultCode",
-    "Instruction",
-    "Offer",
+    "OfferAnswer",
     "RefusedError",
-    "Result",
-    "State",
     "Uncertain",
 ]

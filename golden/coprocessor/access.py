@@ -15,7 +15,7 @@ from golden.coprocessor.operations import Elements
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class AccessFailure:
     """An access that fails.
 
     Attributes:
@@ -51,7 +51,7 @@ class Arrays:
     sources: tuple[int, ...]
     destination: int | None = None
 
-    def first_failure(self) -> tuple[Failure | None, int]:
+    def first_failure(self) -> tuple[AccessFailure | None, int]:
         """Find the access that fails first.
 
         Returns:
@@ -117,7 +117,7 @@ class Arrays:
         raw = self.memory.load(base + first * self.size, count * self.size)
         return np.frombuffer(raw, np.uint8 if self.size == 1 else np.uint32)
 
-    def _denied(self, base: int, *, write: bool = False) -> Failure | None:
+    def _denied(self, base: int, *, write: bool = False) -> AccessFailure | None:
         """Return the first access to an array that the coprocessor does not make."""
         inside = self._inside(base)
         byte = self.memory.first_denied(base, inside, write=write) if inside else None
@@ -125,7 +125,7 @@ class Arrays:
             byte = ADDRESS_LIMIT
         return None if byte is None else self._failure(base, byte, FaultCode.DENIED)
 
-    def _failed(self, base: int, *, write: bool = False) -> Failure | None:
+    def _failed(self, base: int, *, write: bool = False) -> AccessFailure | None:
         """Return the first access to an array that is answered with an error or not at all."""
         inside = self._inside(base)
         found = self.memory.first_failed(base, inside, write=write) if inside else None
@@ -135,7 +135,7 @@ class Arrays:
         """Return how many bytes of an array lie below 2^32."""
         return min(self.count * self.size, ADDRESS_LIMIT - base)
 
-    def _failure(self, base: int, byte: int, code: FaultCode) -> Failure:
+    def _failure(self, base: int, byte: int, code: FaultCode) -> AccessFailure:
         """Return the failure of the element with a byte."""
         index = (byte - base) // self.size
-        return Failure(index, code, (base + index * self.size) % ADDRESS_LIMIT)
+        return AccessFailure(index, code, (base + index * self.size) % ADDRESS_LIMIT)

@@ -48,7 +48,7 @@ _STEP = 1 << 22
 
 
 @dataclass(frozen=True)
-class Sweep:
+class BoundarySweep:
     """A function, and the inputs for which its result is not plain.
 
     Attributes:
@@ -67,21 +67,21 @@ class Sweep:
 
 SWEEPS = {
     # From 2^-26 on either side of 1, where all smaller inputs round to 1, to the ends.
-    "exp_float32": Sweep(
+    "exp_float32": BoundarySweep(
         arrays.exp_double,
         arrays.EXP_MARGIN,
         mpmath.exp,
         ((0x3280_0000, 0x42B1_7217), (0xB280_0000, 0xC2CF_F1B5)),
     ),
     # From 2^-31 on; below, the result is half of the input, moved towards plus infinity.
-    "gelu_float32": Sweep(
+    "gelu_float32": BoundarySweep(
         arrays.gelu_double,
         arrays.GELU_MARGIN,
         lambda x: x * mpmath.erfc(-x / mpmath.sqrt(2)) / 2,
         ((0x3000_0000, 0x417F_FFFF), (0xB000_0000, 0xC165_B275)),
     ),
     # Two octaves: every fourth power of two has the same significands.
-    "rsqrt_float32": Sweep(
+    "rsqrt_float32": BoundarySweep(
         arrays.rsqrt_double,
         arrays.RSQRT_MARGIN,
         lambda x: 1 / mpmath.sqrt(x),

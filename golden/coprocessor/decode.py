@@ -31,7 +31,7 @@ FLOAT_RESULTS = frozenset(
 _FLOAT_OPERANDS = {CopOp.FMACC: RS1 | RS2, CopOp.FRSQRT: RS1, CopOp.FRELU: RS1, CopOp.FGELU: RS1}
 
 
-class Offer(NamedTuple):
+class OfferAnswer(NamedTuple):
     """The answer to an offered word.
 
     Attributes:
@@ -48,7 +48,7 @@ class Offer(NamedTuple):
     floats: int = 0
 
 
-REFUSED = Offer(accept=False)
+REFUSED = OfferAnswer(accept=False)
 
 
 class Fields(NamedTuple):
@@ -76,7 +76,7 @@ def fields(op: CopOp, word: int) -> Fields:
     return Fields(rd, rs1, rs2, (raw ^ 0x800) - 0x800)
 
 
-def answer(op: CopOp) -> Offer:
+def answer(op: CopOp) -> OfferAnswer:
     """Return what an accepted instruction is answered with."""
     if op in COUNT_IN_RD:
         reads = RS1 | RS2 | RD
@@ -85,4 +85,4 @@ def answer(op: CopOp) -> Offer:
     else:
         reads = 0 if op in _NO_OPERANDS else RS1
     floats = _FLOAT_OPERANDS.get(op, 0) | (RD if op in FLOAT_RESULTS else 0)
-    return Offer(True, op in _INTEGER_RESULTS | FLOAT_RESULTS, reads, floats)
+    return OfferAnswer(True, op in _INTEGER_RESULTS | FLOAT_RESULTS, reads, floats)

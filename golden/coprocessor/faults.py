@@ -23,7 +23,7 @@ class RefusedError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class CopFault:
     """What the fault registers tell.
 
     Attributes:

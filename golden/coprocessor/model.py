@@ -6,13 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from golden.coprocessor import decode, operations
-from golden.coprocessor.decode import REFUSED, Offer
-from golden.coprocessor.faults import Fault, FaultCode, RefusedError, Uncertain
+from golden.coprocessor.decode import REFUSED, OfferAnswer
+from golden.coprocessor.faults import CopFault, FaultCode, RefusedError, Uncertain
 from golden.coprocessor.floats import NAN32
 from golden.coprocessor.memory import CoprocessorMemory
 from golden.coprocessor.operations import COUNT_IN_RD, COUNT_IN_RS2
-from golden.coprocessor.state import MASK32, State
-from golden.coprocessor.work import Instruction, Work
+from golden.coprocessor.state import MASK32, CopState
+from golden.coprocessor.work import CopInstruction, Work
 from spec.isa.cop_generated import CopOp
 from spec.regs import COP_FIELDS, CopReg
 
@@ -23,7 +23,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CopResult:
     """What an executed instruction hands back.
 
     Attributes:
@@ -38,7 +38,7 @@ class Result:
     we: bool
     rd: int
     data: int
-    fault: Fault | None = None
+    fault: CopFault | None = None
     uncertain: Uncertain | None = None
 
 
@@ -59,10 +59,10 @@ class Coprocessor:
 
     memory: CoprocessorMemory
     num_rs: int = 3
-    state: State = field(default_factory=State)
+    state: CopState = field(default_factory=CopState)
     limit: int = 256
     trap: bool = True
-    fault: Fault | None = None
+    fault: CopFault | None = None
     instructions: int = 0
 
     @property
@@ -70,14 +70,14 @@ class Coprocessor:
         """STATUS.FAULT, which is the coprocessor's interrupt as well."""
         return self.fault is not None
 
-    def offer(self, word: int) -> Offer:
+    def offer(self, word: int) -> OfferAnswer:
         """Return the answer to a word that the core does not know."""
         op = decode.decode(word)
         if op is None or (self.has_fault and self.trap):
             return REFUSED
         return REFUSED if op in COUNT_IN_RD and self.num_rs < 3 else decode.answer(op)
 
-    def execute(self, word: int, rs1: int = 0, rs2: int = 0, rs3: int = 0) -> Result:
+    def execute(self, word: int, rs1: int = 0, rs2: int = 0, rs3: int = 0) -> CopResult:
         """Execute an instruction that was accepted and committed, and whose result is taken.
 
         Args:
@@ -94,17 +94,19 @@ class Coprocessor:
         self.instructions = (self.instructions + 1) & MASK32
         if op in operations.SCALARS:
             return self._result(op, word, operations.SCALARS[op](self.state, rs1, rs2))
-        work = Work.of(op, Instruction(word, rs1, rs2, rs3), self.memory, self.state)
+        work = Work.of(op, CopInstruction(word, rs1, rs2, rs3), self.memory, self.state)
         if self._is_too_long(op, work):
-            return self._faulted(op, Fault(FaultCode.LENGTH, word, 0, 0))
+            return self._faulted(op, CopFault(FaultCode.LENGTH, word, 0, 0))
         failure, end = work.arrays.first_failure()
         if failure is None:
             return self._result(op, word, work.finish())
         uncertain = work.stop(failure.index, end)
-        fault = Fault(failure.code, word, failure.address, failure.index)
+        fault = CopFault(failure.code, word, failure.address, failure.index)
         return self._faulted(op, fault, uncertain)
 
-    def soft_reset(self, running: Instruction | None = None, completed: int = 0) -> Result | None:
+    def soft_reset(
+        self, running: CopInstruction | None = None, completed: int = 0
+    ) -> CopResult | None:
         """Clear accumulators and vector registers; what the window sets up is kept.
 
         Args:
@@ -123,8 +125,8 @@ class Coprocessor:
             op = self._accepted(running.word)
             self.instructions = (self.instructions + 1) & MASK32
             self._complete(op, running, completed)
-            result = self._faulted(op, Fault(FaultCode.RESET, running.word, 0, completed))
-        self.state = State()
+            result = self._faulted(op, CopFault(FaultCode.RESET, running.word, 0, completed))
+        self.state = CopState()
         return result
 
     def read(self, offset: int) -> int:
@@ -132,7 +134,7 @@ class Coprocessor:
 
         CYCLES and BEATS count what this model does not have: they read 0, as STATUS.BUSY does.
         """
-        state, fault = self.state, self.fault or Fault(FaultCode.NONE, 0, 0, 0)
+        state, fault = self.state, self.fault or CopFault(FaultCode.NONE, 0, 0, 0)
         contents: dict[int, int] = {
             CopReg.ACC_LO: state.acc & MASK32,
             CopReg.ACC_HI: state.acc >> 32,
@@ -178,7 +180,7 @@ class Coprocessor:
         """Whether LIMIT forbids an instruction."""
         return op in COUNT_IN_RD | COUNT_IN_RS2 and work.bytes > (self.limit or WHOLE_LIMIT)
 
-    def _complete(self, op: CopOp, running: Instruction, completed: int) -> None:
+    def _complete(self, op: CopOp, running: CopInstruction, completed: int) -> None:
         """Write the elements that were complete when a reset came."""
         most = 0
         if op not in operations.SCALARS:
@@ -191,18 +193,18 @@ class Coprocessor:
         if completed:
             work.stop(completed, completed)
 
-    def _result(self, op: CopOp, word: int, data: int | None) -> Result:
+    def _result(self, op: CopOp, word: int, data: int | None) -> CopResult:
         """Return the result of an instruction that did not fault."""
-        return Result(data is not None, decode.fields(op, word).rd, data or 0)
+        return CopResult(data is not None, decode.fields(op, word).rd, data or 0)
 
-    def _faulted(self, op: CopOp, fault: Fault, uncertain: Uncertain | None = None) -> Result:
+    def _faulted(self, op: CopOp, fault: CopFault, uncertain: Uncertain | None = None) -> CopResult:
         """Note a fault and return the result of its instruction."""
         if self.fault is None:
             self.fault = fault
         data = NAN32 if op in decode.FLOAT_RESULTS else 0
         we = decode.answer(op).writeback
         rd = decode.fields(op, fault.instruction).rd
-        return Result(we, rd, data, fault, uncertain)
+        return CopResult(we, rd, data, fault, uncertain)
 
 
 def _put(**contents: int) -> int:

@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from golden.coprocessor import arrays, floats, functions
 from golden.coprocessor.functions import signed32
-from golden.coprocessor.state import MASK32, VREGS, State
+from golden.coprocessor.state import MASK32, VREGS, CopState
 from spec.isa.cop_generated import CopOp
 
 Elements = npt.NDArray[np.unsignedinteger[Any]]
-Scalar = Callable[[State, int, int], int | None]
+Scalar = Callable[[CopState, int, int], int | None]
 """(state, rs1, rs2) to the result, None if there is none."""
 
 
@@ -34,7 +34,7 @@ class Reduction(NamedTuple):
     """
 
     size: int
-    apply: Callable[[State, Elements, Elements], int | None]
+    apply: Callable[[CopState, Elements, Elements], int | None]
     sources: int = 1
 
 
@@ -49,7 +49,7 @@ class Map(NamedTuple):
     """
 
     size: int
-    apply: Callable[[State, Elements, Elements], Elements]
+    apply: Callable[[CopState, Elements, Elements], Elements]
     sources: int = 1
 
 
@@ -68,46 +68,46 @@ def relu(a: int) -> int:
     return max(signed32(a), 0)
 
 
-def _macc(state: State, a: int, b: int) -> None:
+def _macc(state: CopState, a: int, b: int) -> None:
     state.add(signed32(a) * signed32(b))
 
 
-def _rstacc(state: State, _a: int, _b: int) -> int:
+def _rstacc(state: CopState, _a: int, _b: int) -> int:
     result, state.acc = state.acc & MASK32, 0
     return result
 
 
-def _fmacc(state: State, a: int, b: int) -> None:
+def _fmacc(state: CopState, a: int, b: int) -> None:
     state.facc = floats.multiply_add_double(state.facc, a, b)
 
 
-def _frstacc(state: State, _a: int, _b: int) -> int:
+def _frstacc(state: CopState, _a: int, _b: int) -> int:
     result, state.facc = state.scalar, 0
     return result
 
 
-def _vmac(state: State, a: Elements, b: Elements) -> None:
+def _vmac(state: CopState, a: Elements, b: Elements) -> None:
     # Below 2^14 each: 2^49 products fit.
     state.add(int((a.view(np.int8).astype(np.int64) * b.view(np.int8)).sum()))
 
 
-def _fvmac(state: State, a: Elements, b: Elements) -> None:
+def _fvmac(state: CopState, a: Elements, b: Elements) -> None:
     state.facc = arrays.multiply_add_double(state.facc, _words(a), _words(b))
 
 
-def _vreduce(_state: State, a: Elements, _b: Elements) -> int:
+def _vreduce(_state: CopState, a: Elements, _b: Elements) -> int:
     return int(a.sum(dtype=np.uint64)) & MASK32
 
 
-def _vmax(_state: State, a: Elements, _b: Elements) -> int:
+def _vmax(_state: CopState, a: Elements, _b: Elements) -> int:
     return int(a.view(np.int32).max(initial=-(1 << 31))) & MASK32
 
 
-def _fvreduce(_state: State, a: Elements, _b: Elements) -> int:
+def _fvreduce(_state: CopState, a: Elements, _b: Elements) -> int:
     return floats.float32_of_double(arrays.sum_double(0, arrays.values(_words(a))))
 
 
-def _vmul(state: State, a: Elements, _b: Elements) -> Elements:
+def _vmul(state: CopState, a: Elements, _b: Elements) -> Elements:
     scaled = a.view(np.int8).astype(np.int64) * state.factor >> 16
     return scaled.clip(-128, 127).astype(np.int8).view(np.uint8)
 
@@ -122,28 +122,28 @@ def _one(function: Callable[[int], int]) -> Scalar:
     return lambda _state, a, _b: function(a)
 
 
-def _only(function: Callable[[int], int]) -> Callable[[State, Elements, Elements], int]:
+def _only(function: Callable[[int], int]) -> Callable[[CopState, Elements, Elements], int]:
     """Return the reduction that is a function of its only element."""
     return lambda _state, a, _b: function(int(a[0]))
 
 
 def _each(
     function: Callable[[arrays.Words], arrays.Words],
-) -> Callable[[State, Elements, Elements], Elements]:
+) -> Callable[[CopState, Elements, Elements], Elements]:
     """Return the map that is a function of each element."""
     return lambda _state, a, _b: function(_words(a))
 
 
 def _pairs(
     function: Callable[[arrays.Words, arrays.Words], arrays.Words],
-) -> Callable[[State, Elements, Elements], Elements]:
+) -> Callable[[CopState, Elements, Elements], Elements]:
     """Return the map of pairs of elements."""
     return lambda _state, a, b: function(_words(a), _words(b))
 
 
 def _with_scalar(
     function: Callable[[arrays.Words, arrays.Words], arrays.Words],
-) -> Callable[[State, Elements, Elements], Elements]:
+) -> Callable[[CopState, Elements, Elements], Elements]:
     """Return the map of each element and the float accumulator as float32."""
     return lambda state, a, _b: function(_words(a), np.full(a.size, state.scalar, np.uint32))
 
@@ -192,11 +192,11 @@ COUNT_IN_RD = frozenset({*REDUCTIONS, *MAPS}) - COUNT_IN_RS2
 """Counted instructions, by the register with the count."""
 
 
-def load_vector(register: int, state: State, a: Elements, _b: Elements) -> None:
+def load_vector(register: int, state: CopState, a: Elements, _b: Elements) -> None:
     """Keep four bytes in a vector register; its number counts modulo 4."""
     state.vreg[register % VREGS] = int(a[0])
 
 
-def stored_vector(register: int, state: State, _a: Elements, _b: Elements) -> Elements:
+def stored_vector(register: int, state: CopState, _a: Elements, _b: Elements) -> Elements:
     """Return the four bytes of a vector register as one element."""
     return np.array([state.vreg[register % VREGS]], np.uint32)

@@ -14,7 +14,7 @@ VREGS = 4
 
 
 @dataclass
-class State:
+class CopState:
     """The accumulators and vector registers, as bit patterns; zero after reset.
 
     Attributes:

@@ -22,14 +22,14 @@ from golden.coprocessor.operations import (
     Map,
     Reduction,
 )
-from golden.coprocessor.state import State
+from golden.coprocessor.state import CopState
 from spec.isa.cop_generated import CopOp
 
 _NOTHING = np.zeros(0, np.uint32)
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
+class CopInstruction:
     """A word with the contents of its registers.
 
     Attributes:
@@ -59,10 +59,12 @@ class Work:
 
     arrays: Arrays
     kind: Reduction | Map
-    state: State
+    state: CopState
 
     @classmethod
-    def of(cls, op: CopOp, given: Instruction, memory: CoprocessorMemory, state: State) -> Work:
+    def of(
+        cls, op: CopOp, given: CopInstruction, memory: CoprocessorMemory, state: CopState
+    ) -> Work:
         """Return the work of an instruction that is not a scalar one."""
         if op in (CopOp.LDVEC, CopOp.STVEC):
             return cls._vector_register(op, given, memory, state)
@@ -76,7 +78,7 @@ class Work:
 
     @classmethod
     def _vector_register(
-        cls, op: CopOp, given: Instruction, memory: CoprocessorMemory, state: State
+        cls, op: CopOp, given: CopInstruction, memory: CoprocessorMemory, state: CopState
     ) -> Work:
         """Return the load or store of a vector register."""
         parts = decode.fields(op, given.word)

@@ -6,14 +6,14 @@ from __future__ import annotations
 import numpy as np
 
 from golden.fixed import as_int64, rs, sat
-from golden.graph.call import Call
+from golden.graph.call import IntegerCall
 from golden.graph.linear import product, within
 from golden.requantize import requantize16
 from golden.softmax import numerators16, reciprocal
 from npu.graph.form import Array
 
 
-def attention(call: Call) -> Array:
+def attention(call: IntegerCall) -> Array:
     """Return for each query the values weighted by the softmax of its scores."""
     if call["softcap"] or (call["window"] and not call["causal"]):
         raise ValueError("softcap, or a window that is not causal, allowed neither")

@@ -16,7 +16,7 @@ BITS = {Element.I8: 8, Element.I16: 16, Element.I32: 32}
 
 
 @dataclass(frozen=True)
-class Call:
+class IntegerCall:
     """An operation, its values, and the type of its result."""
 
     operation: Operation

@@ -9,14 +9,14 @@ from typing import TypeAlias
 import numpy as np
 
 from golden.graph import attention, elementwise, linear, moves, port, rows, windows
-from golden.graph.call import Call
+from golden.graph.call import IntegerCall
 from npu.graph import evaluate as floats
 from npu.graph.form import Array, Graph, GraphError, Operation
 
 Host: TypeAlias = Callable[[Graph, Operation, Sequence[Array | None]], Sequence[Array]]
 """The float meaning of one operation: graph, operation and its inputs to its outputs."""
 
-MEANINGS: dict[str, Callable[[Call], Array]] = {
+MEANINGS: dict[str, Callable[[IntegerCall], Array]] = {
     **linear.MEANINGS,
     **elementwise.MEANINGS,
     **rows.MEANINGS,
@@ -26,7 +26,7 @@ MEANINGS: dict[str, Callable[[Call], Array]] = {
 }
 """What each kind computes on the chip, in integers."""
 
-Meanings: TypeAlias = Mapping[str, Callable[[Call], Array]]
+Meanings: TypeAlias = Mapping[str, Callable[[IntegerCall], Array]]
 
 BORDERS = frozenset({"quantise", "dequantise"})
 """The host executes these wherever they are placed."""
@@ -102,7 +102,7 @@ def _integers(
         raise GraphError(f"{where}: no integer meaning on the chip, allowed {allowed}")
     kind = graph.type(one.outputs[0])
     try:
-        found = meanings[one.kind](Call(one, values, kind))
+        found = meanings[one.kind](IntegerCall(one, values, kind))
     except KeyError as error:
         raise GraphError(f"{where}: attribute or integers {error} missing, is it fused?") from None
     except (OverflowError, ValueError, TypeError, IndexError) as error:

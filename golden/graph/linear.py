@@ -7,7 +7,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from golden.fixed import Int64Array, multiply, rs, sat
-from golden.graph.call import BITS, Call
+from golden.graph.call import BITS, IntegerCall
 from npu.graph.form import Array
 
 INT32 = np.iinfo(np.int32)
@@ -34,7 +34,7 @@ def within(total: Int64Array) -> Int64Array:
     return total
 
 
-def finished(call: Call, total: Int64Array) -> Array:
+def finished(call: IntegerCall, total: Int64Array) -> Array:
     """Return what bias, requantisation, ReLU, table and operand make of the sums (..., N)."""
     value = total + call.integers("bias")
     if "mult" not in call.operation.integers:
@@ -59,7 +59,7 @@ def finished(call: Call, total: Int64Array) -> Array:
     raise ValueError(f"combine {combine!r}, allowed '', 'add', 'mul'")
 
 
-def matmul(call: Call) -> Array:
+def matmul(call: IntegerCall) -> Array:
     """Return finished(sum over k of (a - za) * (b - zb)).
 
     A 16-bit a has an accumulator for its high and one for its low bytes: each is checked.
@@ -76,7 +76,7 @@ def matmul(call: Call) -> Array:
     return finished(call, (high << 8) + low - zero * b.sum(axis=-2, keepdims=True))
 
 
-def conv(call: Call) -> Array:
+def conv(call: IntegerCall) -> Array:
     """Return finished(sum over a window of (x - zx) * (w - zw)); the border holds pad_value."""
     x, weight = call.wide(0), call.wide(1) - call["w_zero"]
     top, left, bottom, right = call["pads"]

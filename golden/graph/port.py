@@ -9,11 +9,11 @@ import numpy as np
 
 from golden.command.matmul import group_matmul, half_matmul
 from golden.command.scalar import fp8
-from golden.graph.call import Call
+from golden.graph.call import IntegerCall
 from npu.graph.form import Array
 
 
-def portmatmul(call: Call) -> Array:
+def portmatmul(call: IntegerCall) -> Array:
     """Multiply (M, K) by (K, N); the result is int32 modulo 2^32."""
     a, b = call.array(0), call.array(1)
     match call["format"]:
@@ -43,4 +43,4 @@ def _sums(rows: list[list[int]], columns: list[list[int]], unit: int) -> Array:
     return np.array(sums, np.uint32).view(np.int32)
 
 
-MEANINGS: dict[str, Callable[[Call], Array]] = {"portmatmul": portmatmul}
+MEANINGS: dict[str, Callable[[IntegerCall], Array]] = {"portmatmul": portmatmul}

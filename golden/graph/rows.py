@@ -7,26 +7,26 @@ import math
 
 import numpy as np
 
-from golden.graph.call import Call
+from golden.graph.call import IntegerCall
 from golden.layernorm import norm8, norm16
 from golden.rope import rotate
 from golden.softmax import probabilities
 from npu.graph.form import Array, Element
 
 
-def softmax(call: Call) -> Array:
+def softmax(call: IntegerCall) -> Array:
     """Return probabilities in units of 1/256."""
     x = call.array(0)
     _last(call, x)
     return probabilities(x.reshape(-1, x.shape[-1])).reshape(x.shape)
 
 
-def _last(call: Call, x: Array) -> None:
+def _last(call: IntegerCall, x: Array) -> None:
     if call["axis"] != x.ndim - 1:
         raise ValueError(f"axis {call['axis']} of {list(x.shape)}, allowed the last")
 
 
-def _norm(call: Call, *, rms: bool) -> Array:
+def _norm(call: IntegerCall, *, rms: bool) -> Array:
     x = call.array(0)
     columns = math.prod(x.shape[x.ndim - call["axes"] :])
     norm = norm16 if call.result.element == Element.I16 else norm8
@@ -41,17 +41,17 @@ def _norm(call: Call, *, rms: bool) -> Array:
     return found.reshape(x.shape)
 
 
-def layernorm(call: Call) -> Array:
+def layernorm(call: IntegerCall) -> Array:
     """Return the rows normalised, with gains and biases per channel."""
     return _norm(call, rms=False)
 
 
-def rmsnorm(call: Call) -> Array:
+def rmsnorm(call: IntegerCall) -> Array:
     """Return the rows divided by their root mean square, with gains per channel."""
     return _norm(call, rms=True)
 
 
-def rope(call: Call) -> Array:
+def rope(call: IntegerCall) -> Array:
     """Return heads turned by the angles of their positions."""
     x = call.array(0)
     table = call.integers("table")

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from golden.fixed import Int64Array, multiply, rs, sat
-from golden.graph.call import Call
+from golden.graph.call import IntegerCall
 from npu.graph.form import Array
 
 
-def _taps(call: Call, fill: int) -> Iterator[Int64Array]:
+def _taps(call: IntegerCall, fill: int) -> Iterator[Int64Array]:
     """Yield for each place in the window what stands there, (B, OH, OW, C)."""
     x = call.wide(0)
     top, left, bottom, right = call["pads"]
@@ -35,7 +35,7 @@ def _taps(call: Call, fill: int) -> Iterator[Int64Array]:
         ]
 
 
-def maxpool(call: Call) -> Array:
+def maxpool(call: IntegerCall) -> Array:
     """Return the largest of each window; the border never wins."""
     best = np.full(call.result.shape, -128, np.int64)
     for tap in _taps(call, -128):
@@ -43,7 +43,7 @@ def maxpool(call: Call) -> Array:
     return best
 
 
-def avgpool(call: Call) -> Array:
+def avgpool(call: IntegerCall) -> Array:
     """Return sat8(rs((weight * sum + bias) * mult, shift)), the factors by output pixel."""
     total = np.zeros(call.result.shape, np.int64)
     for tap in _taps(call, 0):
@@ -59,7 +59,7 @@ def avgpool(call: Call) -> Array:
     return sat(rs(multiply(total, factor("mult")), factor("shift")), 8)
 
 
-def mean(call: Call) -> Array:
+def mean(call: IntegerCall) -> Array:
     """Return sat8(rs((weight * sum + bias) * mult, shift))."""
     total = call.wide(0).sum(axis=tuple(call["axes"]), keepdims=call["keep"])
     total = call["weight"] * total + int(call.integers("bias").reshape(-1)[0])

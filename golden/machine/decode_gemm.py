@@ -149,7 +149,7 @@ def _share(mode: _Mode, n: int, k: int, edge: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
+class _OperandLayout:
     """Where the operands of a GEMM begin and their pitches in bytes, 0 where there is none."""
 
     word: Instruction
@@ -202,13 +202,13 @@ def _d_bytes(mode: _Mode, accumulate: bool) -> int:
 
 def _layout(
     at: Dispatch, mode: _Mode, d_word: int | None, dims: tuple[Dimension, Dimension, Dimension]
-) -> _Layout:
+) -> _OperandLayout:
     """Return where the operands lie; natural pitches follow the caps."""
     word, prefix = at.word, at.prefix
     accumulate = _flag(word, Flag.ACCUMULATE)
     _, n, k = dims
     b_row = k if _flag(word, Flag.TRANSPOSE_B) else n
-    return _Layout(
+    return _OperandLayout(
         word=word,
         mode=mode,
         edge=at.config.tile,

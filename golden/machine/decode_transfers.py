@@ -16,14 +16,14 @@ from golden.machine.legal import (
 from golden.machine.operands import Matrix, Tiles, block, up
 from golden.machine.operations import Dropped
 from golden.machine.state import ADDRESS_LIMIT, ProgramError
-from golden.machine.transfers import Gather, KvAppend, KvRead, Load, Store, StoreToken
+from golden.machine.transfers import DmaStore, Gather, KvAppend, KvRead, Load, StoreToken
 from spec.isa import WORD, EmbedIndex, ErrorCode, Flag, Opcode, SetReg
 
 V_FLAG, STAGE_FLAG = 1 << Flag.V, 1 << Flag.STAGE
 TOKEN_BYTES = 4
 
 
-def decode_dma(at: Dispatch) -> Load | Store:
+def decode_dma(at: Dispatch) -> Load | DmaStore:
     """Return the operation of a DMA word; ProgramError with the first check that fails."""
     word = at.word
     at.require_zero(imm=0x7)
@@ -34,7 +34,7 @@ def decode_dma(at: Dispatch) -> Load | Store:
     require_memory(memory)
     sram = matrix(word.dst, at.prefix.cp, rows, size, 1)
     at.require_sram(sram)
-    return Load(memory, sram) if word.opcode == Opcode.DMA_LOAD else Store(memory, sram)
+    return Load(memory, sram) if word.opcode == Opcode.DMA_LOAD else DmaStore(memory, sram)
 
 
 def decode_embed(at: Dispatch) -> Load | Gather:

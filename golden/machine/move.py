@@ -8,11 +8,11 @@ import numpy as np
 from golden.machine.operands import Matrix, MemoryOperand, Tiles, up
 from golden.machine.state import Bytes, ProgramError
 from golden.machine.transfers import (
+    DmaStore,
     Gather,
     KvAppend,
     KvRead,
     Load,
-    Store,
     StoreToken,
     Transfer,
 )
@@ -32,7 +32,7 @@ def _require_inside(operand: MemoryOperand, memory: Bytes, engine: Engine) -> No
         raise ProgramError(code, int(outside[0]) * WORD, engine)
 
 
-def _store(operation: Store, memory: Bytes, sram: Bytes) -> None:
+def _store(operation: DmaStore, memory: Bytes, sram: Bytes) -> None:
     """Write the bytes of each row and no others."""
     target, rows = operation.memory, operation.sram.read(sram)
     if target.overlaps_itself:
@@ -75,7 +75,7 @@ def move(operation: Transfer, memory: Bytes, sram: Bytes) -> None:
     match operation:
         case Load():
             operation.sram.write(sram, operation.memory.read(memory))
-        case Store():
+        case DmaStore():
             _store(operation, memory, sram)
         case Gather():
             assert operation.rows is not None

@@ -34,7 +34,7 @@ class Load(Accesses):
 
 
 @dataclass(frozen=True, slots=True)
-class Store(Accesses):
+class DmaStore(Accesses):
     """DMA_STORE: sram to memory."""
 
     memory: Matrix
@@ -167,4 +167,4 @@ class StoreToken(Accesses):
         return (block(self.address - self.address % WORD, WORD),)
 
 
-Transfer = Load | Store | Gather | KvAppend | KvRead | StoreToken
+Transfer = Load | DmaStore | Gather | KvAppend | KvRead | StoreToken

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the programs of firmware/examples print, computed from what they are to compute.
 
-`vectors` and `recipes` work on random numbers that C and this module draw alike (`Draw`); hashes
-are FNV-1a of 32 bits.
+`vectors` and `recipes` work on random numbers that C and this module draw alike (`Xorshift`);
+hashes are FNV-1a of 32 bits.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LINEAR_IN, LINEAR_OUT, KEYS = 64, 24, 17
 """Sizes of the layers in `recipes`."""
 
 
-class Draw:
+class Xorshift:
     """Marsaglia's xorshift of 32 bits from state 1, and numbers of its words."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ def _words(array: Int64) -> Array:
 
 def vectors() -> str:
     """Return the text of `vectors`."""
-    draw = Draw()
+    draw = Xorshift()
     a, b = draw.signed(VECTOR + 3, 8), draw.signed(VECTOR + 3, 8)
     text = _word("VMAC", (a[1 : VECTOR + 1] * b[3:]).sum())
     text += _hashed("VMUL", _bytes(scaled_bytes(a[3:], np.array(98765))))
@@ -119,7 +119,7 @@ def vectors() -> str:
 
 def recipes() -> str:
     """Return the text of `recipes`."""
-    draw = Draw()
+    draw = Xorshift()
     weight = draw.floats(LINEAR_OUT * LINEAR_IN).reshape(LINEAR_OUT, LINEAR_IN)
     bias, x, gain = draw.floats(LINEAR_OUT), draw.floats(LINEAR_IN), draw.floats(LINEAR_IN)
     scores = draw.floats(KEYS)

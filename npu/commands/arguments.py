@@ -9,7 +9,7 @@ from typing import Protocol
 
 from npu.compiler.model import Place
 from spec import configurations
-from spec.configurations import CHIPS, USUAL, Chip
+from spec.configurations import CHIPS, USUAL, ChipParameters
 from weights.formats.recipe import (
     INT8_NETWORK,
     INT8_WEIGHTS,
@@ -72,7 +72,7 @@ def whole_from(least: int, most: int | None = None) -> Callable[[str], int]:
 positive = whole_from(1)
 
 
-def _chip(text: str) -> Chip:
+def _chip(text: str) -> ChipParameters:
     """Return the configuration of a name."""
     try:
         return configurations.named(text)
@@ -80,7 +80,7 @@ def _chip(text: str) -> Chip:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def add_config(parser: argparse.ArgumentParser, default: Chip | None = USUAL) -> None:
+def add_config(parser: argparse.ArgumentParser, default: ChipParameters | None = USUAL) -> None:
     """Add --config, as `chip`."""
     text = f"the chip: {', '.join(CHIPS)} ({USUAL.name}); spec/configurations.toml describes them"
     parser.add_argument(

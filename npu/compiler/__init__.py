@@ -12,10 +12,10 @@ from npu.compiler.model import CompiledModel, CompiledProgram, compile_model
 from npu.compiler.model_plan import ModelPlan, plan_model
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.shape import Shape
-from npu.compiler.stream import Stream
+from npu.compiler.stream import StreamWriter
 from npu.compiler.stream_account import Piece, Traffic, overhead, pieces, traffic
 from npu.compiler.tensor_map import MissingTensorError, TensorRef, collect
-from npu.image import Pack, PackError, Share, pack, unpack
+from npu.image import Pack, PackError, StreamShare, pack, unpack
 
 __all__ = [
     "CacheLayout",
@@ -30,8 +30,8 @@ __all__ = [
     "Piece",
     "ProgramBuilder",
     "Shape",
-    "Share",
-    "Stream",
+    "StreamShare",
+    "StreamWriter",
     "TensorRef",
     "Traffic",
     "collect",

@@ -58,7 +58,7 @@ class AttentionUnit:
     ctx: int
 
 
-class Step(Enum):
+class UnitStep(Enum):
     """What is done for a unit."""
 
     SCORES = "K"
@@ -67,10 +67,10 @@ class Step(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class PieceRead:
     """One read of a piece of K or V: the unit that reads, and the piece's number."""
 
-    step: Step
+    step: UnitStep
     unit: int
     piece: int
 
@@ -80,7 +80,7 @@ def score_pitch(keys: int) -> int:
     return 2 * up(keys)
 
 
-def schedule(units: int, slots: int, *, joint: bool = False) -> list[tuple[Step, int]]:
+def schedule(units: int, slots: int, *, joint: bool = False) -> list[tuple[UnitStep, int]]:
     """Return the steps of all units in order, for a number of score buffers.
 
     With two buffers the scores of the next unit and the context of the one before are computed
@@ -88,26 +88,28 @@ def schedule(units: int, slots: int, *, joint: bool = False) -> list[tuple[Step,
     With `joint` there is one softmax for all of them, at unit 0.
     """
     if slots == 1:
-        return [(step, unit) for unit in range(units) for step in Step]
+        return [(step, unit) for unit in range(units) for step in UnitStep]
     if slots >= units:
-        steps = [(step, unit) for step in Step for unit in range(units)]
+        steps = [(step, unit) for step in UnitStep for unit in range(units)]
         return [
-            (step, unit) for step, unit in steps if step != Step.SOFTMAX or not unit or not joint
+            (step, unit)
+            for step, unit in steps
+            if step != UnitStep.SOFTMAX or not unit or not joint
         ]
-    steps = [(Step.SCORES, 0), (Step.SCORES, 1), (Step.SOFTMAX, 0)]
+    steps = [(UnitStep.SCORES, 0), (UnitStep.SCORES, 1), (UnitStep.SOFTMAX, 0)]
     for unit in range(1, units):
-        steps += [(Step.SOFTMAX, unit), (Step.CONTEXT, unit - 1)]
+        steps += [(UnitStep.SOFTMAX, unit), (UnitStep.CONTEXT, unit - 1)]
         if unit + 1 < units:
-            steps.append((Step.SCORES, unit + 1))
-    return [*steps, (Step.CONTEXT, units - 1)]
+            steps.append((UnitStep.SCORES, unit + 1))
+    return [*steps, (UnitStep.CONTEXT, units - 1)]
 
 
-def uses(steps: list[tuple[Step, int]], pieces: int) -> list[Use]:
+def uses(steps: list[tuple[UnitStep, int]], pieces: int) -> list[PieceRead]:
     """Return the reads of K and V in the order of a schedule."""
     return [
-        Use(step, unit, piece)
+        PieceRead(step, unit, piece)
         for step, unit in steps
-        if step != Step.SOFTMAX
+        if step != UnitStep.SOFTMAX
         for piece in range(pieces)
     ]
 
@@ -165,11 +167,11 @@ class AttentionPlan:
         return together and self.rows_per_head == 1 and len(self.scores) >= len(self.units)
 
     @property
-    def steps(self) -> list[tuple[Step, int]]:
+    def steps(self) -> list[tuple[UnitStep, int]]:
         """The steps of all units in order."""
         return schedule(len(self.units), len(self.scores), joint=self.joint)
 
     @property
-    def uses(self) -> list[Use]:
+    def uses(self) -> list[PieceRead]:
         """The reads of K and V in order."""
         return uses(self.steps, len(self.pieces))

@@ -21,7 +21,7 @@ from npu.graph.form import (
     Array,
     Element,
     Graph,
-    Place,
+    OperationPlace,
     Quantisation,
     Target,
     TensorType,
@@ -29,7 +29,7 @@ from npu.graph.form import (
 from weights.model import AnyLinear, Block, Linear, Norm, QuantizedModel
 
 INPUT, OUTPUT = "x", "resid2"
-_PLACE = Place(Target.NPU, "a block of a decoder")
+_PLACE = OperationPlace(Target.NPU, "a block of a decoder")
 _UNIT = Quantisation((1.0,))
 _LINEAR: Mapping[str, Any] = {
     "transpose_a": False,

@@ -16,7 +16,7 @@ from npu.compiler.errors import CompileError
 from npu.compiler.network import CompiledNetwork, Segment, compile_network
 from npu.compiler.shape import Shape, check_limits, check_model, ctx_pitch, lane, qkv_pitch
 from npu.compiler.tensor_map import TensorRef
-from npu.image import Share, pack
+from npu.image import StreamShare, pack
 from spec.isa.generated import Opcode
 from spec.isa.instruction import Instruction
 from spec.isa.operands import DYNAMIC, WORD, Limits, Operand, Prefix, sram_operands
@@ -49,7 +49,7 @@ class CompiledBlock:
     program: Program
     text: str
     stream: bytes
-    shares: tuple[Share, ...]
+    shares: tuple[StreamShare, ...]
     tensors: tuple[TensorRef, ...]
     sram_bytes: int
     arena: int
@@ -108,7 +108,7 @@ def _only_segment(network: CompiledNetwork, shape: Shape, rows: int) -> Segment:
     )
 
 
-def _renamed(share: Share, layer: int, fused: bool) -> Share:
+def _renamed(share: StreamShare, layer: int, fused: bool) -> StreamShare:
     """Return a share under the name of its layer in the model."""
     name = share.name.rpartition(".")[0].removesuffix("_rows")
     name = "gelu" if name == "act" and not fused else SHARES.get(name, name)

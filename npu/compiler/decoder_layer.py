@@ -16,7 +16,7 @@ from npu.compiler.emit import (
 from npu.compiler.emit.row_operations import NormName
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.shape import Numbers, Shape, ctx_pitch, lane, qkv_pitch
-from npu.image import Share
+from npu.image import StreamShare
 
 
 def norm_name(shape: Shape) -> NormName:
@@ -35,10 +35,10 @@ class Parameters:
     """
 
     numbers: Sequence[Numbers]
-    shares: Mapping[str, Share]
+    shares: Mapping[str, StreamShare]
 
     @classmethod
-    def of(cls, numbers: Sequence[Numbers], shares: Iterable[Share]) -> "Parameters":
+    def of(cls, numbers: Sequence[Numbers], shares: Iterable[StreamShare]) -> "Parameters":
         """Return the parameters of an image."""
         return cls(numbers, {share.name: share for share in shares})
 
@@ -80,7 +80,7 @@ class DecoderLayer:
         """Return an int8 matrix of a row for each of x."""
         return SramMatrix(self.at[name], self.x.rows, columns)
 
-    def share(self, name: str) -> Share:
+    def share(self, name: str) -> StreamShare:
         """Return a share of the layer."""
         return self.parameters.shares[f"h.{self.layer}.{name}"]
 

@@ -20,11 +20,11 @@ from npu.compiler.emit import (
     emit_store,
     note,
 )
-from npu.compiler.kv_staging import Form, Rows, Staging
+from npu.compiler.kv_staging import AppendedRows, Form, Staging
 from npu.compiler.pass_plan import PassPlan
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.shape import Shape, lane, qkv_pitch, residual_pitch
-from npu.image import Share
+from npu.image import StreamShare
 from spec.isa.generated import Engine
 from spec.isa.operands import DYNAMIC, up
 
@@ -163,7 +163,7 @@ class _DecoderPass:
             self.plan.attention,
             layer,
             shape.kv_heads,
-            Rows(k, v, qkv_pitch(shape), self.plan.work.rows),
+            AppendedRows(k, v, qkv_pitch(shape), self.plan.work.rows),
             before if in_turn else None,
         )
 
@@ -185,7 +185,7 @@ class _DecoderPass:
                 emit_best_columns(self.builder, final, count, share, None)
         self.builder.argmax(OUTPUT)
 
-    def _columns(self, first: int, count: int) -> Share:
+    def _columns(self, first: int, count: int) -> StreamShare:
         """Return the share of some columns of the head."""
         edge, head = self.builder.limits.edge, self.parameters.shares["head"]
         tile_bytes = head.bytes // (up(self.shape.vocab, edge) // edge)
@@ -193,7 +193,9 @@ class _DecoderPass:
         size = up(count, edge) // edge * tile_bytes
         return head.part(name, first // edge * tile_bytes, size)
 
-    def _logits(self, final: SramMatrix, first: int, count: int, slot: int, share: Share) -> None:
+    def _logits(
+        self, final: SramMatrix, first: int, count: int, slot: int, share: StreamShare
+    ) -> None:
         """Emit some columns of the head, and send them to memory."""
         dst = SramMatrix(self.at[f"logits{slot}"], 1, count, "int16")
         instr = emit_best_columns(self.builder, final, count, share, dst)

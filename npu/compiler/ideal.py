@@ -29,7 +29,7 @@ Bound = Literal["mac", "bus", "port"]
 
 
 @dataclass(frozen=True)
-class Work:
+class LeastWork:
     """What must be done, whatever the chip looks like; sums of works are works.
 
     Attributes:
@@ -43,8 +43,8 @@ class Work:
     write_bytes: int = 0
     cycles: int = 0
 
-    def __add__(self, other: Work) -> Work:
-        return Work(
+    def __add__(self, other: LeastWork) -> LeastWork:
+        return LeastWork(
             self.macs + other.macs,
             self.read_bytes + other.read_bytes,
             self.write_bytes + other.write_bytes,
@@ -74,19 +74,19 @@ class Work:
         return "mac" if self.mac_cycles >= self.bus_cycles else "bus"
 
 
-def transfer(read_bytes: int = 0, write_bytes: int = 0) -> Work:
+def transfer(read_bytes: int = 0, write_bytes: int = 0) -> LeastWork:
     """Input and output."""
-    return Work(0, read_bytes, write_bytes)
+    return LeastWork(0, read_bytes, write_bytes)
 
 
-def multiply(m: int, n: int, k: int, *, wide: bool = False) -> Work:
+def multiply(m: int, n: int, k: int, *, wide: bool = False) -> LeastWork:
     """(m, k) times (k, n), both in SRAM; 16-bit values (`wide`) take two multiplications each."""
-    return Work(m * n * k * (2 if wide else 1))
+    return LeastWork(m * n * k * (2 if wide else 1))
 
 
 def linear(
     m: int, n: int, k: int, *, table: bool = False, layout: StreamLayout | None = None
-) -> Work:
+) -> LeastWork:
     """`multiply` with streamed weights, a channel record per column, and maybe a table.
 
     `layout` is that of weights in a narrow format; their side bytes are necessary.
@@ -96,7 +96,7 @@ def linear(
     return multiply(m, n, k) + transfer(stream)
 
 
-def norm(n: int) -> Work:
+def norm(n: int) -> LeastWork:
     """A norm with streamed parameters, whatever the number of rows."""
     return transfer(NORM_CHANNEL_BYTES * n)
 
@@ -110,23 +110,23 @@ def visible_keys(rows: int, past: int, window: int = 0) -> int:
     return sum(min(keys, window) if window else keys for keys in seen)
 
 
-def block(rows: int, hidden: int, heads: int, ffn: int) -> Work:
+def block(rows: int, hidden: int, heads: int, ffn: int) -> LeastWork:
     """One GPT-2 block on positions 0 to rows-1, int16 residuals in and out."""
     work = transfer(2 * rows * hidden, 2 * rows * hidden) + norm(hidden) + norm(hidden)
     work += linear(rows, 3 * hidden, hidden) + linear(rows, hidden, hidden)
     work += linear(rows, ffn, hidden, table=True) + linear(rows, hidden, ffn)
-    return work + Work(2 * visible_keys(rows, 0) * hidden)
+    return work + LeastWork(2 * visible_keys(rows, 0) * hidden)
 
 
-def attention(shape: Shape, rows: int, past: int) -> Work:
+def attention(shape: Shape, rows: int, past: int) -> LeastWork:
     """Scores and context of `rows` positions that follow `past` ones, K and V in SRAM."""
     keys = visible_keys(rows, past, shape.window)
-    return Work(2 * keys * shape.q_columns)
+    return LeastWork(2 * keys * shape.q_columns)
 
 
 def layer(
     shape: Shape, rows: int, past: int, *, in_memory: bool, layouts: Layouts | None = None
-) -> Work:
+) -> LeastWork:
     """One layer of a model on `rows` positions that follow `past` ones."""
     narrow = layouts or {}
     queries, keys = shape.q_columns, shape.kv_columns
@@ -139,7 +139,7 @@ def layer(
         work += linear(rows, shape.ffn, shape.hidden, layout=narrow.get("gate"))
     work += linear(rows, shape.hidden, shape.ffn, layout=narrow.get("down"))
     work += attention(shape, rows, past)
-    return work + (transfer(2 * keys * seen, 2 * keys * rows) if in_memory else Work())
+    return work + (transfer(2 * keys * seen, 2 * keys * rows) if in_memory else LeastWork())
 
 
 def forward(
@@ -150,7 +150,7 @@ def forward(
     in_memory: bool,
     logits: bool = False,
     layouts: Layouts | None = None,
-) -> Work:
+) -> LeastWork:
     """A pass of a model on `rows` tokens that follow `past` ones, to the token after the last.
 
     With `logits` all int16 logits are written and not only a token. `layouts` has what is narrow of

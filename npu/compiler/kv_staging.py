@@ -9,7 +9,7 @@ they are read, appended rows included, once these have landed in the cache.
 from dataclasses import dataclass, field
 from enum import Enum
 
-from npu.compiler.attention_plan import AttentionPlan, Keys, Step, Use
+from npu.compiler.attention_plan import AttentionPlan, Keys, PieceRead, UnitStep
 from npu.compiler.emit.cache_transfers import (
     CacheHeads,
     emit_kv_append,
@@ -30,7 +30,7 @@ class Form(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class AppendedRows:
     """The rows that a pass appends: addresses of k and v of head 0, pitch, number of rows."""
 
     k: int
@@ -56,7 +56,7 @@ class StagingPlan:
     slot_bytes: int
 
 
-Key = tuple[Step, int, int]
+Key = tuple[UnitStep, int, int]
 """K (SCORES) or V (CONTEXT), head or unit, piece."""
 
 
@@ -73,9 +73,9 @@ class Staging:
     attention: AttentionPlan
     layer: int
     kv_heads: int
-    rows: Rows
+    rows: AppendedRows
     before: "Staging | None" = None
-    _uses: list[Use] = field(init=False)
+    _uses: list[PieceRead] = field(init=False)
     _loads: list[Key] = field(default_factory=list)
     _last_use: dict[Key, int] = field(default_factory=dict)
     _gemms: dict[int, int] = field(default_factory=dict)  # use -> GEMMs issued before it
@@ -106,7 +106,7 @@ class Staging:
         """What the rows look at."""
         return self.attention.keys
 
-    def _key(self, use: Use) -> Key:
+    def _key(self, use: PieceRead) -> Key:
         if self.plan.form == Form.PIECES:
             return use.step, use.unit, use.piece
         return use.step, self.attention.units[use.unit].kv_head, 0
@@ -114,15 +114,15 @@ class Staging:
     def _slot(self, load: int) -> int:
         key = self._loads[load]
         if self.plan.form == Form.ALL:
-            return self.plan.slots[key[1] + (self.kv_heads if key[0] == Step.CONTEXT else 0)]
+            return self.plan.slots[key[1] + (self.kv_heads if key[0] == UnitStep.CONTEXT else 0)]
         return self.plan.slots[(self._first_slot + load) % len(self.plan.slots)]
 
     def ahead(self) -> None:
         """Read the earlier positions of what is used first."""
         if self.plan.form == Form.ALL:
             if self.keys.earlier:
-                self._read(Step.SCORES, 0, self.kv_heads, self.plan.slots[0])
-                self._read(Step.CONTEXT, 0, self.kv_heads, self.plan.slots[self.kv_heads])
+                self._read(UnitStep.SCORES, 0, self.kv_heads, self.plan.slots[0])
+                self._read(UnitStep.CONTEXT, 0, self.kv_heads, self.plan.slots[self.kv_heads])
         elif self.plan.form == Form.RING:
             while self._ahead < self._at_once:
                 self._read_ahead()
@@ -142,16 +142,16 @@ class Staging:
     def append_values(self) -> None:
         """Append the rows of V of all heads, unless heads go through slots in turn."""
         if self.plan.form == Form.ALL:
-            self._append(Step.CONTEXT, 0, self.kv_heads, self.plan.slots[self.kv_heads])
+            self._append(UnitStep.CONTEXT, 0, self.kv_heads, self.plan.slots[self.kv_heads])
         elif self.plan.form == Form.PIECES:
-            self._append(Step.CONTEXT, 0, self.kv_heads, None)
+            self._append(UnitStep.CONTEXT, 0, self.kv_heads, None)
 
     def append_keys(self) -> None:
         """Append the rows of K of all heads, unless heads go through slots in turn."""
         if self.plan.form == Form.ALL:
-            self._append(Step.SCORES, 0, self.kv_heads, self.plan.slots[0])
+            self._append(UnitStep.SCORES, 0, self.kv_heads, self.plan.slots[0])
         elif self.plan.form == Form.PIECES:
-            self._append(Step.SCORES, 0, self.kv_heads, None)
+            self._append(UnitStep.SCORES, 0, self.kv_heads, None)
 
     def fill(self) -> None:
         """Fill the slots for the first time."""
@@ -207,24 +207,24 @@ class Staging:
             self._read(step, number, 1, slot)
         self._append(step, number, 1, slot)
 
-    def _heads(self, step: Step, first: int, count: int) -> CacheHeads:
-        return CacheHeads(step == Step.CONTEXT, self.layer, first, count, self.lanes)
+    def _heads(self, step: UnitStep, first: int, count: int) -> CacheHeads:
+        return CacheHeads(step == UnitStep.CONTEXT, self.layer, first, count, self.lanes)
 
-    def _read(self, step: Step, first: int, heads: int, slot: int) -> None:
+    def _read(self, step: UnitStep, first: int, heads: int, slot: int) -> None:
         """Read the earlier positions of whole heads."""
         read = self._heads(step, first, heads)
         emit_kv_read_earlier(self.builder, read, self.keys, slot, self.plan.slot_bytes)
 
-    def _read_piece(self, step: Step, head: int, piece: int, slot: int) -> None:
+    def _read_piece(self, step: UnitStep, head: int, piece: int, slot: int) -> None:
         """Read a piece of a head, appended positions included."""
         base, most = self.attention.pieces[piece]
         count = f"len<={most}" if self.keys.dynamic else most
         emit_kv_read_piece(self.builder, self._heads(step, head, 1), base, count, slot)
 
-    def _append(self, step: Step, first: int, heads: int, slot: int | None) -> None:
+    def _append(self, step: UnitStep, first: int, heads: int, slot: int | None) -> None:
         """Append the pass's rows of some heads; `slot` is where they are staged too."""
         rows = self.rows
-        src = (rows.k if step == Step.SCORES else rows.v) + first * up(self.lanes)
+        src = (rows.k if step == UnitStep.SCORES else rows.v) + first * up(self.lanes)
         given = self._heads(step, first, heads)
         size = self.plan.slot_bytes
         emit_kv_append(self.builder, given, src, rows.count, rows.pitch, slot, size)

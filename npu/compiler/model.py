@@ -22,7 +22,7 @@ from npu.compiler.shape import (
 )
 from npu.compiler.stream import refused_format
 from npu.compiler.tensor_map import TensorRef, at_position
-from npu.image import Share, pack, unpack
+from npu.image import StreamShare, pack, unpack
 from spec.isa.generated import WeightFormat, WeightGroup
 from spec.isa.operands import Limits
 from spec.isa.weight_formats import StreamLayout
@@ -48,7 +48,7 @@ class CompiledProgram:
 
     program: Program
     text: str
-    shares: tuple[Share, ...]
+    shares: tuple[StreamShare, ...]
     tensors: tuple[TensorRef, ...]
     sram_bytes: int
     rows: int
@@ -79,7 +79,7 @@ class CompiledModel:
     plan: ModelPlan
     numbers: tuple[Numbers, ...] = field(repr=False)
     stream: bytes = field(repr=False)
-    shares: tuple[Share, ...] = field(repr=False)
+    shares: tuple[StreamShare, ...] = field(repr=False)
     sections: dict[str, bytes] = field(repr=False)
     scales: dict[str, float] = field(repr=False)
 
@@ -249,7 +249,7 @@ class CompiledModel:
         )
 
 
-def _check_formats(shares: tuple[Share, ...], limits: Limits) -> None:
+def _check_formats(shares: tuple[StreamShare, ...], limits: Limits) -> None:
     """Raise CompileError naming the first layer whose weights the chip cannot expand."""
     for share in shares:
         if why := refused_format(share.format, share.group, limits):

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from npu.compiler.linear_padding import pad_inputs, pad_outputs
-from npu.compiler.stream import Stream, form_of, gemm_share, norm_share
-from npu.image import Share
+from npu.compiler.stream import StreamWriter, form_of, gemm_share, norm_share
+from npu.image import StreamShare
 from spec.isa.generated import Opcode
 from spec.isa.operands import WORD, up
 from weights.model import AnyLinear, Block, Norm, QuantizedModel
@@ -23,12 +23,12 @@ class Image:
     """A stream with its shares by name: "h.0.norm1", ..., "norm", "head"."""
 
     stream: bytes
-    shares: tuple[Share, ...]
+    shares: tuple[StreamShare, ...]
 
 
 def build_image(model: QuantizedModel, edge: int) -> Image:
     """Return the image of a model for a tile edge."""
-    stream = Stream()
+    stream = StreamWriter()
     norm = _norm_opcode(model)
     for index, block in enumerate(model.blocks):
         _append(stream, f"h.{index}.", _fused_layers(block, model.shape.head_dim), norm, edge)
@@ -60,7 +60,9 @@ def _fused_layers(block: Block, head_dim: int) -> Parameters:
     }
 
 
-def _append(stream: Stream, prefix: str, parameters: Parameters, norm: Opcode, edge: int) -> None:
+def _append(
+    stream: StreamWriter, prefix: str, parameters: Parameters, norm: Opcode, edge: int
+) -> None:
     """Add parameters to a stream, names behind a prefix."""
     for name, one in parameters.items():
         if isinstance(one, Norm):

@@ -8,7 +8,7 @@ from npu.compiler.attention_plan import score_pitch
 from npu.compiler.errors import CompileError
 from npu.compiler.kv_staging import Form, StagingPlan
 from npu.compiler.shape import Shape, ctx_pitch, qkv_pitch, residual_pitch
-from npu.compiler.sram_allocation import Buffer, place, top
+from npu.compiler.sram_allocation import SramBuffer, place, top
 from spec.isa.operands import WORD, Limits, up
 
 EMBED, NORM1, QKV, ATTENTION, PROJ, NORM2, FFN, DOWN, HEAD = range(9)
@@ -52,7 +52,7 @@ class PassLayout:
     """
 
     choice: LayoutChoice
-    buffers: tuple[Buffer, ...]
+    buffers: tuple[SramBuffer, ...]
     at: dict[str, int]
     staging: StagingPlan
     scores: tuple[int, ...]
@@ -175,35 +175,35 @@ def _lasting(work: ForwardPass) -> bool:
     return work.rows == 1
 
 
-def _buffers(shape: Shape, work: ForwardPass, choice: LayoutChoice, edge: int) -> list[Buffer]:
+def _buffers(shape: Shape, work: ForwardPass, choice: LayoutChoice, edge: int) -> list[SramBuffer]:
     rows, residual = work.rows, work.rows * residual_pitch(shape)
     score = work.unit_rows * score_pitch(work.keys)
     tile = choice.piece * up(shape.head_dim, edge)
     result = [
-        Buffer("x", residual + work.skip * residual_pitch(shape), EMBED, HEAD),
-        Buffer("norm1", rows * up(shape.hidden), NORM1, QKV),
-        Buffer("qkv", rows * qkv_pitch(shape), QKV, ATTENTION),
-        Buffer("ctx", rows * ctx_pitch(shape), ATTENTION, PROJ),
-        Buffer("norm2", rows * up(shape.hidden), NORM2, FFN),
-        Buffer("act", rows * up(shape.ffn), FFN, DOWN),
-        Buffer("final", up(shape.hidden), HEAD, HEAD),
-        Buffer("tiles", choice.slots * tile, NORM1, DOWN if _lasting(work) else ATTENTION),
+        SramBuffer("x", residual + work.skip * residual_pitch(shape), EMBED, HEAD),
+        SramBuffer("norm1", rows * up(shape.hidden), NORM1, QKV),
+        SramBuffer("qkv", rows * qkv_pitch(shape), QKV, ATTENTION),
+        SramBuffer("ctx", rows * ctx_pitch(shape), ATTENTION, PROJ),
+        SramBuffer("norm2", rows * up(shape.hidden), NORM2, FFN),
+        SramBuffer("act", rows * up(shape.ffn), FFN, DOWN),
+        SramBuffer("final", up(shape.hidden), HEAD, HEAD),
+        SramBuffer("tiles", choice.slots * tile, NORM1, DOWN if _lasting(work) else ATTENTION),
     ]
     if work.listed:
-        result.append(Buffer("ids", up(4 * (work.skip + rows)), EMBED, EMBED))
+        result.append(SramBuffer("ids", up(4 * (work.skip + rows)), EMBED, EMBED))
     if shape.positions:
-        result.append(Buffer("positions", residual, EMBED, DOWN if rows == 1 else EMBED))
+        result.append(SramBuffer("positions", residual, EMBED, DOWN if rows == 1 else EMBED))
     if shape.rope:
-        result.append(Buffer("rope", rows * up(2 * shape.head_dim), EMBED, HEAD))
+        result.append(SramBuffer("rope", rows * up(2 * shape.head_dim), EMBED, HEAD))
     sums = choice.scores * work.unit_rows * WORD
-    result.append(Buffer("scores", choice.scores * score, ATTENTION, ATTENTION))
-    result.append(Buffer("sums", sums, ATTENTION, ATTENTION))
+    result.append(SramBuffer("scores", choice.scores * score, ATTENTION, ATTENTION))
+    result.append(SramBuffer("sums", sums, ATTENTION, ATTENTION))
     if choice.form == Form.PIECES:
         planes = 2 * work.unit_rows * up(4 * shape.head_dim)
-        result.append(Buffer("planes", planes, ATTENTION, ATTENTION))
+        result.append(SramBuffer("planes", planes, ATTENTION, ATTENTION))
     if work.logits:
         size = 2 * min(up(shape.vocab, 32), LOGITS_MOST)
-        result += [Buffer(f"logits{slot}", size, HEAD, HEAD) for slot in range(2)]
+        result += [SramBuffer(f"logits{slot}", size, HEAD, HEAD) for slot in range(2)]
     return result
 
 

@@ -10,7 +10,7 @@ from npu.asm.program import Program
 from npu.compiler.errors import CompileError
 from npu.compiler.hazards import ENGINES, Board, Footprint, dropped_to, footprint, stages
 from npu.compiler.tensor_map import TensorRef
-from npu.image import Share
+from npu.image import StreamShare
 from spec.isa.generated import OPCODES, Engine, Opcode
 from spec.isa.instruction import Instruction
 from spec.isa.legality import check
@@ -56,7 +56,7 @@ class ProgramBuilder:
         self.limits = limits
         self.board = Board()
         self.tensors: list[TensorRef] = []
-        self.shares: list[Share] = []
+        self.shares: list[StreamShare] = []
         self._at = 0
         self._words: list[Instruction] = []
         self._lines: list[int] = []
@@ -71,7 +71,7 @@ class ProgramBuilder:
         self,
         mnemonic: str,
         *switches: str,
-        share: Share | None = None,
+        share: StreamShare | None = None,
         also: Footprint | None = None,
         more: Mapping[str, Operand] | None = None,
         **operands: Operand,
@@ -168,7 +168,7 @@ class ProgramBuilder:
         """Where the stream stands."""
         return self._at
 
-    def _take(self, line: str, needed: int, share: Share | None) -> None:
+    def _take(self, line: str, needed: int, share: StreamShare | None) -> None:
         given = 0 if share is None else share.bytes
         if needed != given:
             raise CompileError(f"{line}: takes {needed} bytes of the stream, given {given}")

@@ -8,7 +8,7 @@ from spec.isa.operands import up
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
+class SramBuffer:
     """Bytes that hold something from phase `first` to phase `last`, both included."""
 
     name: str
@@ -17,12 +17,12 @@ class Buffer:
     last: int
 
 
-def place(buffers: Sequence[Buffer]) -> dict[str, int]:
+def place(buffers: Sequence[SramBuffer]) -> dict[str, int]:
     """Return byte addresses (multiples of 16), first fit, in the order of first use.
 
     Buffers whose phases overlap never share a byte.
     """
-    placed: list[tuple[Buffer, int]] = []
+    placed: list[tuple[SramBuffer, int]] = []
     for buffer in sorted(buffers, key=lambda b: (b.first, -b.size)):
         busy = sorted(
             (at, at + up(other.size))
@@ -38,6 +38,6 @@ def place(buffers: Sequence[Buffer]) -> dict[str, int]:
     return {buffer.name: address for buffer, address in placed}
 
 
-def top(buffers: Sequence[Buffer], addresses: dict[str, int]) -> int:
+def top(buffers: Sequence[SramBuffer], addresses: dict[str, int]) -> int:
     """Return the first byte past all buffers."""
     return max((addresses[b.name] + up(b.size) for b in buffers), default=0)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from npu.compiler.errors import CompileError
 from npu.compiler.weight_tiles import fewest_bits, format_of, plain_bytes, weight_bytes
-from npu.image import PIECE, Share
+from npu.image import PIECE, StreamShare
 from spec.isa.generated import Opcode, WeightFormat
 from spec.isa.operands import TABLE_BYTES, Limits, up
 from spec.isa.weight_formats import GROUPED
@@ -35,21 +35,23 @@ class ShareData(NamedTuple):
 
 
 @dataclass
-class Stream:
+class StreamWriter:
     """A stream under construction."""
 
-    shares: list[Share] = field(default_factory=list)
+    shares: list[StreamShare] = field(default_factory=list)
     _parts: list[bytes] = field(default_factory=list)
     _size: int = 0
 
-    def append(self, name: str, opcode: int, data: bytes, form: tuple[str, str] = PLAIN) -> Share:
+    def append(
+        self, name: str, opcode: int, data: bytes, form: tuple[str, str] = PLAIN
+    ) -> StreamShare:
         """Add the share of the next consumer, with the form of its weights (`form_of`).
 
         Raises ValueError unless it is whole pieces.
         """
         if not data or len(data) % PIECE:
             raise ValueError(f"share {name}: given {len(data)} bytes, allowed multiples of {PIECE}")
-        share = Share(name, opcode, self._size, len(data), *form)
+        share = StreamShare(name, opcode, self._size, len(data), *form)
         self.shares.append(share)
         self._parts.append(data)
         self._size += len(data)

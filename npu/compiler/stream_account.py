@@ -11,7 +11,7 @@ from typing import Protocol
 
 from npu.asm.program import Program
 from npu.compiler.model import CompiledModel, CompiledProgram
-from npu.image import Share
+from npu.image import StreamShare
 from spec.isa.gemm import GemmForm
 from spec.isa.generated import LINE, GemmQ, Opcode
 from spec.isa.instruction import Instruction
@@ -67,7 +67,7 @@ class Streamed(Protocol):
         """The program."""
 
     @property
-    def shares(self) -> tuple[Share, ...]:
+    def shares(self) -> tuple[StreamShare, ...]:
         """Its shares."""
 
     @property

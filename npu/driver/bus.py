@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True)
-class Access:
+class RegisterAccess:
     """One access of the register port.
 
     Attributes:
@@ -61,7 +61,7 @@ class Bus(Protocol):
 class BatchBus(Protocol):
     """A bus that makes several accesses in one go, for which each call costs time of its own."""
 
-    async def access(self, several: Sequence[Access]) -> list[int]:
+    async def access(self, several: Sequence[RegisterAccess]) -> list[int]:
         """Make accesses one after the other; the first error ends it.
 
         Returns:
@@ -72,7 +72,7 @@ class BatchBus(Protocol):
         """
 
 
-async def access(bus: Bus, several: Sequence[Access]) -> list[int]:
+async def access(bus: Bus, several: Sequence[RegisterAccess]) -> list[int]:
     """Make accesses one after the other, in one go where the bus can; returns as `BatchBus`."""
     if isinstance(bus, BatchBus):
         return await bus.access(several)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from npu.driver.bus import Access, Bus, access
+from npu.driver.bus import Bus, RegisterAccess, access
 from npu.driver.counters import REGISTERS, ChipCounters
 from npu.driver.errors import WORD, DeviceError, ProgramFailed, whole
 from npu.driver.identity import ChipInfo, chip_info
@@ -80,17 +80,19 @@ class Finish:
     counters: ChipCounters
 
 
-def start_accesses(state: StartState) -> list[Access]:
+def start_accesses(state: StartState) -> list[RegisterAccess]:
     """Return the register writes that start a program: its state, the interrupt, CTRL.START."""
     return [
-        *(Access(SEQ_BASE + register, value) for register, value in state.writes()),
-        Access(CHIP_BASE + ChipReg.IRQ_STATUS, _ENDED),
-        Access(CHIP_BASE + ChipReg.IRQ_ENABLE, INTERRUPTS),
-        Access(SEQ_BASE + SeqReg.CTRL, SEQ_FIELDS["CTRL_START"].mask),
+        *(RegisterAccess(SEQ_BASE + register, value) for register, value in state.writes()),
+        RegisterAccess(CHIP_BASE + ChipReg.IRQ_STATUS, _ENDED),
+        RegisterAccess(CHIP_BASE + ChipReg.IRQ_ENABLE, INTERRUPTS),
+        RegisterAccess(SEQ_BASE + SeqReg.CTRL, SEQ_FIELDS["CTRL_START"].mask),
     ]
 
 
-def region_accesses(index: int, region: MemoryRegion | None, *, lock: bool = False) -> list[Access]:
+def region_accesses(
+    index: int, region: MemoryRegion | None, *, lock: bool = False
+) -> list[RegisterAccess]:
     """Return the register writes that set a region of memory; None closes it."""
     region = region or MemoryRegion(0, PAGE, read=False, write=False)
     values = {
@@ -101,7 +103,7 @@ def region_accesses(index: int, region: MemoryRegion | None, *, lock: bool = Fal
         | CHIP_FIELDS[f"REGION{index}_CTRL_LOCK"].put(lock),
     }
     return [
-        Access(CHIP_BASE + ChipReg[f"REGION{index}_{name}"], value)
+        RegisterAccess(CHIP_BASE + ChipReg[f"REGION{index}_{name}"], value)
         for name, value in values.items()
     ]
 
@@ -224,8 +226,8 @@ class Chip:
         _, *values = await access(
             self.bus,
             [
-                Access(CHIP_BASE + ChipReg.IRQ_STATUS, _ENDED),
-                *(Access(SEQ_BASE + place) for place in places),
+                RegisterAccess(CHIP_BASE + ChipReg.IRQ_STATUS, _ENDED),
+                *(RegisterAccess(SEQ_BASE + place) for place in places),
             ],
         )
         self._check_ended(values[0])
@@ -280,7 +282,9 @@ class Chip:
 
     async def report(self) -> ErrorReport | None:
         """Return the error that the status registers show, None if there is none; busy or not."""
-        return _report(*await access(self.bus, [Access(SEQ_BASE + place) for place in _REPORT]))
+        return _report(
+            *await access(self.bus, [RegisterAccess(SEQ_BASE + place) for place in _REPORT])
+        )
 
     async def status(self) -> ErrorReport | None:
         """Return the error of a program that has ended, None if there is none.
@@ -288,18 +292,20 @@ class Chip:
         Raises:
             DeviceError: the chip is busy, or neither done nor in error.
         """
-        values = await access(self.bus, [Access(SEQ_BASE + place) for place in _REPORT])
+        values = await access(self.bus, [RegisterAccess(SEQ_BASE + place) for place in _REPORT])
         self._check_ended(values[0])
         return _report(*values)
 
     async def last(self) -> LastState:
         """Return what the current or last program has left in its registers."""
         registers = (SeqReg.OUTCNT, SeqReg.LAST_TOKEN, SeqReg.LAST_POS)
-        return LastState(*await access(self.bus, [Access(SEQ_BASE + one) for one in registers]))
+        return LastState(
+            *await access(self.bus, [RegisterAccess(SEQ_BASE + one) for one in registers])
+        )
 
     async def counters(self) -> ChipCounters:
         """Return the performance counters; the chip must be idle."""
-        values = await access(self.bus, [Access(CHIP_BASE + one) for one in REGISTERS])
+        values = await access(self.bus, [RegisterAccess(CHIP_BASE + one) for one in REGISTERS])
         return ChipCounters.of_registers(dict(zip(REGISTERS, values, strict=True)))
 
     async def clear_counters(self) -> None:

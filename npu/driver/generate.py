@@ -25,7 +25,7 @@ class PromptError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PromptPlan:
     """A prompt in memory, ready to run; plain data, so that it can be handed to another process.
 
     Attributes:
@@ -53,7 +53,7 @@ class Plan:
         return asdict(self)
 
     @classmethod
-    def of_json(cls, content: dict[str, Any]) -> Plan:
+    def of_json(cls, content: dict[str, Any]) -> PromptPlan:
         """Return what `to_json` was made from."""
         launches = {
             name: None
@@ -94,7 +94,7 @@ class Generated:
     cycles: list[int]
 
 
-async def greedy(chip: Chip, plan: Plan, count: int, end: int | None = None) -> Generated:
+async def greedy(chip: Chip, plan: PromptPlan, count: int, end: int | None = None) -> Generated:
     """Return up to `count` tokens, each the most likely one; one start, no host in between.
 
     Raises:
@@ -114,7 +114,7 @@ async def greedy(chip: Chip, plan: Plan, count: int, end: int | None = None) -> 
 
 async def sampled(
     chip: Chip,
-    plan: Plan,
+    plan: PromptPlan,
     count: int,
     pick: Callable[[npt.NDArray[np.int16]], int],
     end: int | None = None,

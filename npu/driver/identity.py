@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from npu.driver.bus import Access, Bus, access
+from npu.driver.bus import Bus, RegisterAccess, access
 from npu.driver.errors import RequestError
 from spec.isa import ISA_VERSION, LINE
 from spec.isa.operands import Limits
@@ -37,7 +37,7 @@ async def identify(bus: Bus) -> int:
         RequestError: the chip is another one, or its register map has another version.
     """
     places = (ChipReg.ID, ChipReg.VERSION)
-    found, version = await access(bus, [Access(CHIP_BASE + place) for place in places])
+    found, version = await access(bus, [RegisterAccess(CHIP_BASE + place) for place in places])
     if found != CHIP_ID_VALUE:
         raise RequestError("ID", f"{found:#010x}", f"{CHIP_ID_VALUE:#010x}")
     found = CHIP_FIELDS["VERSION_REG_MAP"].get(version)
@@ -57,7 +57,7 @@ async def chip_info(bus: Bus) -> ChipInfo:
     if isa != ISA_VERSION:
         raise RequestError("VERSION.ISA", isa, str(ISA_VERSION))
     places = (ChipReg.CONFIG0, ChipReg.CONFIG1, ChipReg.CONFIG2)
-    array, rows, rest = await access(bus, [Access(CHIP_BASE + place) for place in places])
+    array, rows, rest = await access(bus, [RegisterAccess(CHIP_BASE + place) for place in places])
     fields = CHIP_FIELDS
     return ChipInfo(
         version=(

@@ -104,7 +104,7 @@ def _made(folder: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Target:
+class FirmwareTarget:
     """How a program is compiled.
 
     Attributes:
@@ -150,7 +150,7 @@ class Target:
 
 def compile_program(
     name: str,
-    target: Target | None = None,
+    target: FirmwareTarget | None = None,
     *,
     more: Sequence[Path] = (),
     include: Sequence[Path] = (),
@@ -179,7 +179,7 @@ def compile_program(
 def compile_sources(
     sources: Sequence[Path],
     name: str,
-    target: Target | None = None,
+    target: FirmwareTarget | None = None,
     *,
     include: Sequence[Path] = (),
     defines: Sequence[str] = (),
@@ -190,7 +190,7 @@ def compile_sources(
 
     `flags` are for the compiler, behind its other ones.
     """
-    target = target or Target()
+    target = target or FirmwareTarget()
     chosen = target.chosen()
     output = output or BUILD / "firmware" / f"{name}-{target.kind()}.elf"
     output.parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ from npu.graph.form import (
     GraphError,
     Names,
     Operation,
-    Place,
+    OperationPlace,
     Quantisation,
     Tensor,
     TensorType,
@@ -155,7 +155,7 @@ class Builder:
         *,
         wish: str = "",
         source: str = "",
-        place: Place | None = None,
+        place: OperationPlace | None = None,
         integers: Mapping[str, Array] | None = None,
         **attributes: Any,  # noqa: ANN401
     ) -> tuple[str, ...]:

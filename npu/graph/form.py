@@ -133,7 +133,7 @@ class Target(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OperationPlace:
     """Who executes an operation, and why; the reason is a sentence for people."""
 
     target: Target
@@ -163,7 +163,7 @@ class Operation:
     outputs: tuple[str, ...]
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
     source: str = ""
-    place: Place | None = None
+    place: OperationPlace | None = None
     integers: Mapping[str, Array] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401

@@ -21,7 +21,7 @@ from npu.graph.form import (
     Graph,
     GraphError,
     Operation,
-    Place,
+    OperationPlace,
     Quantisation,
     State,
     Target,
@@ -47,7 +47,7 @@ _SHOWN = 40
 """Letters of a token in an error."""
 
 
-class _Line:
+class _Statement:
     """The tokens of one statement, read from left to right."""
 
     def __init__(self, text: str, number: int, file: str) -> None:
@@ -207,7 +207,7 @@ class _Line:
             raise self.error(f"{self.said} behind the end of the statement")
 
 
-def _braces(line: _Line, value: Any) -> dict[str, Any]:  # noqa: ANN401
+def _braces(line: _Statement, value: Any) -> dict[str, Any]:  # noqa: ANN401
     """Read `{name = value, ...}`."""
     found: dict[str, Any] = {}
     line.expect("{")
@@ -220,7 +220,7 @@ def _braces(line: _Line, value: Any) -> dict[str, Any]:  # noqa: ANN401
     return found
 
 
-def _operation(line: _Line) -> tuple[Operation, list[Tensor]]:
+def _operation(line: _Statement) -> tuple[Operation, list[Tensor]]:
     results = [line.tensor()]
     while line.accept(","):
         results.append(line.tensor())
@@ -247,7 +247,7 @@ def _operation(line: _Line) -> tuple[Operation, list[Tensor]]:
     )
 
 
-def _state(line: _Line, tensors: Mapping[str, Tensor]) -> State:
+def _state(line: _Statement, tensors: Mapping[str, Tensor]) -> State:
     given = line.name()
     line.expect("next")
     output = line.name()
@@ -258,11 +258,11 @@ def _state(line: _Line, tensors: Mapping[str, Tensor]) -> State:
     return State(given, output, line.array(tensors[given].type))
 
 
-def _place(line: _Line) -> Place:
+def _place(line: _Statement) -> OperationPlace:
     word = line.take("word")
     if word not in list(Target):
         raise line.error(f"place {word[:_SHOWN]!r}, allowed {', '.join(Target)}")
-    return Place(Target(word), line.string())
+    return OperationPlace(Target(word), line.string())
 
 
 def parse(text: str, *, file: str = "") -> Graph:
@@ -280,7 +280,7 @@ def parse(text: str, *, file: str = "") -> Graph:
     operations: list[Operation] = []
     states: list[State] = []
 
-    def declare(line: _Line, found: Tensor) -> None:
+    def declare(line: _Statement, found: Tensor) -> None:
         if found.name in tensors:
             raise line.error(f"tensor {found.name!r} is declared twice")
         tensors[found.name] = found
@@ -289,7 +289,7 @@ def parse(text: str, *, file: str = "") -> Graph:
     for number, raw in enumerate(text.split("\n"), 1):
         if not raw.strip():
             continue
-        line = _Line(raw, number, file)
+        line = _Statement(raw, number, file)
         if line.accept("graph"):
             name = line.string()
         elif line.accept("input"):

@@ -2,6 +2,6 @@
 """What lies in memory beside programs: the shares of the stream, and packed files."""
 
 from npu.image.packed_file import MAGIC, Pack, PackError, pack, unpack
-from npu.image.share import PIECE, Share
+from npu.image.share import PIECE, StreamShare
 
-__all__ = ["MAGIC", "PIECE", "Pack", "PackError", "Share", "pack", "unpack"]
+__all__ = ["MAGIC", "PIECE", "Pack", "PackError", "StreamShare", "pack", "unpack"]

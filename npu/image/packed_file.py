@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
 
-from npu.image.share import PIECE, Share
+from npu.image.share import PIECE, StreamShare
 from spec.isa.generated import WeightGroup
 from spec.isa.operands import up
 from spec.isa.weight_formats import GROUPED, NARROW
@@ -37,7 +37,7 @@ class Pack:
     """The contents of a packed file. `info` is the JSON without its shares and sections."""
 
     stream: bytes
-    shares: tuple[Share, ...]
+    shares: tuple[StreamShare, ...]
     sections: dict[str, bytes]
     info: dict[str, Any]
     edge: int
@@ -47,14 +47,14 @@ def _pad(data: bytes) -> bytes:
     return data + bytes(up(len(data), PIECE) - len(data))
 
 
-def _record(share: Share) -> dict[str, str | int]:
+def _record(share: StreamShare) -> dict[str, str | int]:
     """Return a share as the JSON has it: without format and group where they are empty."""
     return {key: value for key, value in asdict(share).items() if value != ""}
 
 
 def pack(
     stream: bytes,
-    shares: Sequence[Share],
+    shares: Sequence[StreamShare],
     *,
     edge: int = 16,
     sections: Mapping[str, bytes] | None = None,
@@ -115,7 +115,7 @@ def unpack(data: bytes, *, filename: str = "<bytes>", edge: int | None = None) -
             anywhere, or for another tile edge. The message names file, place, what was given and
             what is allowed.
     """
-    return _Reader(data, filename).read(edge)
+    return _PackedReader(data, filename).read(edge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class _Header:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _PackedReader:
     """One file under inspection; every method checks what it returns."""
 
     data: bytes
@@ -203,7 +203,7 @@ class _Reader:
         if any(data):
             self.refuse(f"padding at byte {at}", "others", "zeros")
 
-    def weights(self, share: Share) -> None:
+    def weights(self, share: StreamShare) -> None:
         """Refuse a weight format or a group that no GEMM names."""
         formats = [fmt.asm for fmt in NARROW]
         groups = [code.asm for code in WeightGroup]
@@ -239,13 +239,13 @@ class _Reader:
                     self.refuse(f"{place} {key}", repr(given), allowed)
         return value
 
-    def shares(self, value: object, stream_bytes: int) -> tuple[Share, ...]:
+    def shares(self, value: object, stream_bytes: int) -> tuple[StreamShare, ...]:
         kinds = {"name": str, "opcode": int, "offset": int, "bytes": int}
         optional = {"format": str, "group": str}
         at = 0
         shares = []
         for record in self.records("shares", value, kinds, optional):
-            share = Share(**record)
+            share = StreamShare(**record)
             self.weights(share)
             if share.offset != at:
                 self.refuse(f"share {share.name} offset", share.offset, f"{at}, without a gap")

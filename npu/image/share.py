@@ -10,7 +10,7 @@ PIECE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class StreamShare:
     """One instruction's piece of the stream: byte offset and length.
 
     `format` and `group` are the weight format of a GEMM and the rows of its groups as its text
@@ -24,6 +24,6 @@ class Share:
     format: str = ""
     group: str = ""
 
-    def part(self, name: str, first: int, size: int) -> "Share":
+    def part(self, name: str, first: int, size: int) -> "StreamShare":
         """Return `size` bytes of this share from byte `first` on, as a share of their own."""
         return replace(self, name=name, offset=self.offset + first, bytes=size)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from npu.compiler.errors import CompileError
-from npu.compiler.network import NoRoomError, compile_network
+from npu.compiler.network import MisfitError, compile_network
 from npu.compiler.stream import refused_format
 from npu.graph.form import Graph, GraphError
 from npu.graph.importers import named, opened, read, usual_samples
@@ -165,7 +165,7 @@ def build_plan(source: Any, options: CompileOptions = DEFAULTS) -> Built:  # noq
     while network is None:
         try:
             network = compile_network(passes[PASSES[-1]], options.limits, split=options.split)
-        except NoRoomError as error:
+        except MisfitError as error:
             name = _origin_of(error.operation, passes["canonical"])
             if not name or name in refused:
                 raise _named(file, error) from None

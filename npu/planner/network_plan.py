@@ -9,7 +9,7 @@ from npu.compiler.network import CompiledNetwork, Segment
 from npu.graph.form import Graph
 from npu.runtime.accesses import sram_bytes, taken, transfers
 from npu.runtime.arena import extents, touches, use_of
-from npu.runtime.plan import Area, Base, Origin, Plan, PlannedSegment, PlannedTensor
+from npu.runtime.plan import Base, BaseArea, Origin, Plan, PlannedSegment, PlannedTensor
 from npu.runtime.plan_checks import check_host
 from npu.runtime.schedule import steps_of
 from npu.runtime.tensor_rows import tensor_bytes
@@ -17,7 +17,7 @@ from spec.isa.operands import Limits, up
 
 ARENA_BASE, CONSTANTS_BASE = 0, 2
 """Base registers."""
-BASES = {ARENA_BASE: Base(Area.ARENA), CONSTANTS_BASE: Base(Area.CONSTANTS)}
+BASES = {ARENA_BASE: Base(BaseArea.ARENA), CONSTANTS_BASE: Base(BaseArea.CONSTANTS)}
 
 
 def plan_of(network: CompiledNetwork, origin: Origin | None = None) -> Plan:

@@ -10,7 +10,7 @@ import numpy as np
 
 from npu.compiler import CompiledModel, CompiledProgram, CompileError
 from npu.driver.chip import PAGE
-from npu.driver.generate import Plan, PromptError
+from npu.driver.generate import PromptError, PromptPlan
 from npu.planner.decoder_plan import plan_of_images
 from npu.runtime.decoder import CACHE, LOGITS, PROMPT, TOKENS
 from npu.runtime.prepare import MEMORY_END, bases_from, prepare
@@ -73,7 +73,7 @@ class Placement:
         """Address of the K/V cache; 0 if it lies in SRAM."""
         return self._prepared.address(CACHE) if CACHE in self._prepared.plan.places else 0
 
-    def plan(self, prompt: Sequence[int], *, logits: bool = False) -> Plan:
+    def plan(self, prompt: Sequence[int], *, logits: bool = False) -> PromptPlan:
         """Place a prompt and the programs for it.
 
         Args:
@@ -88,7 +88,7 @@ class Placement:
         rows = len(prompt)
         ids = np.array(prompt, "<u4").tobytes()
         self.pieces.append((self._prepared.address(PROMPT), ids))
-        return Plan(
+        return PromptPlan(
             greedy=self.launch(self.model.generate(rows)),
             prompt=self.launch(self.model.prefill(rows, logits=True)) if logits else None,
             step=self.launch(self.model.decode(logits=True)) if logits else None,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from npu.image import Share
+from npu.image import StreamShare
 from spec.isa.gemm import GemmForm
 from spec.isa.generated import DYNAMIC, OPCODES, Opcode, SetReg, WeightFormat, WeightGroup
 from spec.isa.instruction import Instruction
@@ -16,7 +16,7 @@ LINE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Transfer:
+class PlanTransfer:
     """A copy between memory and SRAM.
 
     Attributes:
@@ -33,7 +33,7 @@ class Transfer:
     writes: bool
 
 
-def transfers(program: Sequence[Instruction]) -> Iterator[Transfer]:
+def transfers(program: Sequence[Instruction]) -> Iterator[PlanTransfer]:
     """Yield the copies of a program, in order."""
     for index, word in enumerate(program):
         if word.opcode not in (Opcode.DMA_LOAD, Opcode.DMA_STORE):
@@ -42,7 +42,7 @@ def transfers(program: Sequence[Instruction]) -> Iterator[Transfer]:
         pitch = word.k * WORD or up(word.n)
         end = first + (word.m - 1) * pitch + word.n
         base = OPCODES[Opcode(word.opcode)].imm["base"].get(word.imm)
-        yield Transfer(index, base, first, end, word.opcode == Opcode.DMA_STORE)
+        yield PlanTransfer(index, base, first, end, word.opcode == Opcode.DMA_STORE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Taken:
     format: str = ""
     group: str = ""
 
-    def is_of(self, share: Share | None) -> bool:
+    def is_of(self, share: StreamShare | None) -> bool:
         """Whether a share is what the instruction takes, wherever it lies."""
         return share is not None and (
             (share.opcode, share.bytes, share.format, share.group)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from npu.runtime.accesses import transfers
-from npu.runtime.plan import Action, Area, Plan, PlannedTensor
+from npu.runtime.plan import Action, BaseArea, Plan, PlannedTensor
 from npu.runtime.schema import EntryError, words
 
 
@@ -49,7 +49,7 @@ def touches(plan: Plan) -> list[Touch]:
         owners = segment.owners
         for one in transfers(segment.program):
             base = segment.bases.get(one.register)
-            if base is None or base.area is not Area.ARENA:
+            if base is None or base.area is not BaseArea.ARENA:
                 continue
             span = base.offset + one.first, base.offset + one.end
             owner = owners[one.word]
@@ -82,7 +82,7 @@ def _tensor_at(tensors: Iterable[PlannedTensor], span: tuple[int, int]) -> str |
 
 
 @dataclass(frozen=True)
-class Use:
+class ArenaUse:
     """How a plan uses its arena.
 
     Attributes:
@@ -95,7 +95,7 @@ class Use:
     writes: tuple[tuple[str, ...], ...]
 
 
-def use_of(plan: Plan, found: Sequence[Touch]) -> Use:
+def use_of(plan: Plan, found: Sequence[Touch]) -> ArenaUse:
     """Return what follows from the transfers of a plan.
 
     A tensor takes its place from the first transfer on, or from the first operation behind the step
@@ -122,7 +122,7 @@ def use_of(plan: Plan, found: Sequence[Touch]) -> Use:
         if one.name in spans
     ]
     tensors.sort(key=lambda one: (one.offset, one.first, one.name))
-    return Use(tuple(tensors), tuple(tuple(sorted(one)) for one in reads), tuple(writes))
+    return ArenaUse(tuple(tensors), tuple(tuple(sorted(one)) for one in reads), tuple(writes))
 
 
 def _kept(plan: Plan) -> set[str]:

@@ -12,12 +12,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from npu.driver.generate import Plan as Generation
 from npu.driver.generate import PromptError
+from npu.driver.generate import PromptPlan as Generation
 from npu.graph.form import Element, Graph, Tensor, TensorType
-from npu.image import Share
+from npu.image import StreamShare
 from npu.runtime.accesses import prefixed, taken, transfers
-from npu.runtime.plan import Action, Area, Base, Origin, Plan, PlannedSegment, PlannedTensor, Step
+from npu.runtime.plan import (
+    Action,
+    Base,
+    BaseArea,
+    Origin,
+    Plan,
+    PlannedSegment,
+    PlannedTensor,
+    PlanStep,
+)
 from npu.runtime.plan_checks import check_shares
 from npu.runtime.schema import EntryError, words
 from npu.runtime.tensor_rows import tensor_bytes
@@ -120,7 +129,7 @@ def decoder_plan(
     images: Sequence[bytes],
     limits: Limits,
     stream: bytes,
-    shares: Sequence[Share],
+    shares: Sequence[StreamShare],
     constants: bytes,
     origin: Origin | None = None,
 ) -> Plan:
@@ -149,9 +158,9 @@ def decoder_plan(
     plan = Plan(
         Graph(name, (PROMPT,), (TOKENS,), {each: Tensor(each, types[each]) for each in types}, ()),
         (
-            Step(Action.PACK, PROMPT, (PROMPT,), (PROMPT,)),
-            Step(Action.LAUNCH, 0, segments[0].reads, segments[0].writes),
-            Step(Action.UNPACK, TOKENS, (TOKENS,), (TOKENS,)),
+            PlanStep(Action.PACK, PROMPT, (PROMPT,), (PROMPT,)),
+            PlanStep(Action.LAUNCH, 0, segments[0].reads, segments[0].writes),
+            PlanStep(Action.UNPACK, TOKENS, (TOKENS,), (TOKENS,)),
         ),
         segments,
         limits,
@@ -242,15 +251,15 @@ def _segment(
     reads = {GENERATE: (PROMPT,), PREFILL: (PROMPT,), STEP: ()}[name]
     writes = (TOKENS,) if name == GENERATE else (LOGITS, TOKENS)
     bases = {
-        IDS_BASE: Base(Area.ARENA, places[PROMPT]),
-        TOKENS_BASE: Base(Area.ARENA, places[TOKENS]),
+        IDS_BASE: Base(BaseArea.ARENA, places[PROMPT]),
+        TOKENS_BASE: Base(BaseArea.ARENA, places[TOKENS]),
     }
     at = 0
     for table, size in decoder.tables:
-        bases[TABLES[table]] = Base(Area.CONSTANTS, at)
+        bases[TABLES[table]] = Base(BaseArea.CONSTANTS, at)
         at += up(size, PART)
     if LOGITS in places:
-        bases[LOGITS_BASE] = Base(Area.ARENA, places[LOGITS])
+        bases[LOGITS_BASE] = Base(BaseArea.ARENA, places[LOGITS])
     registers = dict(decoder.registers)
     if name == GENERATE:
         registers["loop_left"] = decoder.most - 1
@@ -283,7 +292,7 @@ def _check_program(plan: Plan, segment: PlannedSegment, path: str) -> None:
             raise EntryError(f"{path}.program[{one.word}]", words(str(one)), "its own share")
     for copy in transfers(program):
         base = segment.bases.get(copy.register)
-        inside = base is not None and base.area is Area.ARENA and any(
+        inside = base is not None and base.area is BaseArea.ARENA and any(
             one.offset <= base.offset + copy.first
             and base.offset + copy.end <= one.offset + one.bytes
             for one in plan.tensors

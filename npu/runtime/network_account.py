@@ -18,7 +18,7 @@ from npu.graph.operations.port import TILED
 from npu.runtime.account import Cost, beats, total, word_costs
 from npu.runtime.plan import Action, Plan
 from npu.runtime.plan_record import state_records
-from npu.runtime.report import OperationLine, Report, SegmentLine
+from npu.runtime.report import NetworkReport, OperationLine, SegmentLine
 from spec.isa.gemm import GemmForm
 from spec.isa.generated import LINE, Opcode
 from spec.isa.weight_formats import GROUPED
@@ -29,7 +29,7 @@ def report_of(
     counters: Sequence[ChipCounters] = (),
     cycles: Mapping[str, int] | None = None,
     products: Mapping[str, Product] | None = None,
-) -> Report:
+) -> NetworkReport:
     """Return the report of a plan; that of a decoder is empty, `npu profile` measures it.
 
     Args:
@@ -40,7 +40,7 @@ def report_of(
     """
     if plan.decoder is not None:
         # Its words do not show how often they run.
-        return Report(plan.graph.name, plan.limits, (), ())
+        return NetworkReport(plan.graph.name, plan.limits, (), ())
     operations: list[OperationLine] = []
     segments: list[SegmentLine] = []
     for step in plan.steps:
@@ -65,7 +65,9 @@ def report_of(
         ]
     segment_lines, states = tuple(segments), tuple(state_records(plan.graph))
     weights = tuple(_weight_bits(plan))
-    return Report(plan.graph.name, plan.limits, tuple(operations), segment_lines, states, weights)
+    return NetworkReport(
+        plan.graph.name, plan.limits, tuple(operations), segment_lines, states, weights
+    )
 
 
 def _weight_bits(plan: Plan) -> Iterator[tuple[str, float]]:
@@ -128,7 +130,9 @@ def _line(
     )
 
 
-def disagreements(report: Report, products: Mapping[str, Product] | None = None) -> list[str]:
+def disagreements(
+    report: NetworkReport, products: Mapping[str, Product] | None = None
+) -> list[str]:
     """Return how the chip's counters differ from the report, a sentence for each figure.
 
     The chip reads the stream ahead, and drops what a jump in it makes superfluous: of the stream

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from npu.graph.form import Array, Graph, Operation, TensorType
-from npu.image import Share
+from npu.image import StreamShare
 from spec.isa.generated import Opcode
 from spec.isa.instruction import Instruction, decode_image
 from spec.isa.operands import Limits
@@ -49,7 +49,7 @@ class PlannedTensor:
     last: int
 
 
-class Area(StrEnum):
+class BaseArea(StrEnum):
     """What a base register points into."""
 
     ARENA = "arena"
@@ -65,7 +65,7 @@ class Base:
         offset: bytes from its beginning.
     """
 
-    area: Area
+    area: BaseArea
     offset: int = 0
 
 
@@ -132,7 +132,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlanStep:
     """A step.
 
     Attributes:
@@ -191,11 +191,11 @@ class Plan:
     """
 
     graph: Graph
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
     segments: tuple[PlannedSegment, ...]
     limits: Limits
     stream: bytes
-    shares: tuple[Share, ...]
+    shares: tuple[StreamShare, ...]
     constants: bytes
     arena: int
     tensors: tuple[PlannedTensor, ...]
@@ -220,7 +220,7 @@ class Plan:
         return {name: tensor.data for name, tensor in tensors if tensor.data is not None}
 
     @property
-    def products(self) -> dict[int, Step]:
+    def products(self) -> dict[int, PlanStep]:
         """The steps that are products on the command port, by number."""
         return {i: step for i, step in enumerate(self.steps) if step.action is Action.PORT}
 

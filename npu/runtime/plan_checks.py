@@ -13,10 +13,10 @@ from collections.abc import Container, Mapping
 
 from npu.graph.form import Graph, GraphError, Operation
 from npu.graph.macs import macs_of
-from npu.image import Share
+from npu.image import StreamShare
 from npu.runtime.accesses import is_static, prefixed, sram_bytes, taken, transfers
 from npu.runtime.arena import check_disjoint, extents, touches, use_of
-from npu.runtime.plan import Action, Area, Plan, PlannedSegment
+from npu.runtime.plan import Action, BaseArea, Plan, PlannedSegment
 from npu.runtime.plan_record import step_records
 from npu.runtime.schedule import steps_of
 from npu.runtime.schema import EntryError, check_same, words
@@ -172,7 +172,7 @@ def _check_stream(plan: Plan, segment: PlannedSegment, path: str) -> set[int]:
     Returns:
         Offsets of the shares that are taken.
     """
-    shares: Mapping[int, Share] = {one.offset: one for one in plan.shares}
+    shares: Mapping[int, StreamShare] = {one.offset: one for one in plan.shares}
     pieces = list(taken(segment.program, plan.limits))
     for one in pieces[:-1]:
         where = f"{path}.program[{one.word}]"
@@ -226,7 +226,7 @@ def _check_constants(plan: Plan, segment: PlannedSegment, path: str) -> None:
             bases = ", ".join(f"BASE{number}" for number in sorted(segment.bases))
             allowed = bases or "none: the segment names no base"
             raise EntryError(where, words(f"BASE{one.register}"), allowed)
-        if base.area is Area.CONSTANTS and (one.writes or one.end > len(plan.constants)):
+        if base.area is BaseArea.CONSTANTS and (one.writes or one.end > len(plan.constants)):
             what = "store to" if one.writes else "load of"
             given = f"{what} constants {one.first} to {one.end - 1}"
             raise EntryError(where, words(given), f"loads of 0 to {len(plan.constants) - 1}")

@@ -25,13 +25,13 @@ from npu.image import Pack, PackError, pack, unpack
 from npu.runtime.decoder import Decoder, check_taken, decoder_plan
 from npu.runtime.plan import (
     Action,
-    Area,
     Base,
+    BaseArea,
     Origin,
     Plan,
     PlannedSegment,
     PlannedTensor,
-    Step,
+    PlanStep,
 )
 from npu.runtime.plan_checks import check_host, check_plan
 from npu.runtime.plan_record import record_of, section_of
@@ -306,7 +306,7 @@ def _plan(record: dict[str, Any], content: Pack, limits: Limits) -> Plan:
     return Plan(
         graph,
         tuple(
-            Step(Action(one["action"]), one["of"], tuple(one["reads"]), tuple(one["writes"]))
+            PlanStep(Action(one["action"]), one["of"], tuple(one["reads"]), tuple(one["writes"]))
             for one in record["steps"]
         ),
         tuple(_segment(number, one, content) for number, one in enumerate(record["segments"])),
@@ -333,7 +333,7 @@ def _segment(number: int, one: dict[str, Any], content: Pack) -> PlannedSegment:
         image,
         "",
         {each["name"]: each["word"] for each in one["operations"] if each["word"] is not None},
-        {each["register"]: Base(Area(each["area"]), each["offset"]) for each in one["bases"]},
+        {each["register"]: Base(BaseArea(each["area"]), each["offset"]) for each in one["bases"]},
         one["stream_bytes"],
         one["sram_bytes"],
         tuple(one["reads"]),

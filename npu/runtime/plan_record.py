@@ -9,7 +9,7 @@ from typing import Any
 
 from npu.graph.form import Graph
 from npu.runtime.account import total, word_costs
-from npu.runtime.plan import Plan, PlannedSegment, PlannedTensor, Step
+from npu.runtime.plan import Plan, PlannedSegment, PlannedTensor, PlanStep
 from npu.runtime.schedule import batches_of
 
 FORMAT = 2
@@ -33,7 +33,7 @@ def record_of(plan: Plan) -> dict[str, Any]:
     return {**record, "states": states} if states else record
 
 
-def step_records(steps: Sequence[Step]) -> list[dict[str, Any]]:
+def step_records(steps: Sequence[PlanStep]) -> list[dict[str, Any]]:
     """Return steps as JSON has them."""
     return [
         {

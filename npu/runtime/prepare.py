@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from npu.driver.bus import Access
+from npu.driver.bus import RegisterAccess
 from npu.driver.chip import PAGE, REGIONS, MemoryRegion, region_accesses, start_accesses
 from npu.driver.command.buffer import PLACES
-from npu.driver.command.descriptor import ENTRY, Program
+from npu.driver.command.descriptor import ENTRY, ProgramDescriptor
 from npu.driver.command.port import OF_A_DESCRIPTOR
-from npu.driver.generate import Plan as Generation
+from npu.driver.generate import PromptPlan as Generation
 from npu.runtime.decoder import LOGITS, TOKENS, generation_of
-from npu.runtime.plan import ALIGNMENT, Action, Area, Plan, PlannedSegment
+from npu.runtime.plan import ALIGNMENT, Action, BaseArea, Plan, PlannedSegment
 from npu.runtime.port_steps import ARENA_BYTES
 from npu.runtime.schedule import batches_of
 from npu.runtime.schema import EntryError, check_same
@@ -93,7 +93,7 @@ def bases_from(plan: Plan, first: int = PAGE, order: Sequence[str] = Bases.names
 
 
 @dataclass(frozen=True, slots=True)
-class Completion:
+class BatchEnd:
     """What says that a batch is done.
 
     Attributes:
@@ -123,11 +123,11 @@ class PreparedBatch:
 
     launches: tuple[int, ...]
     tags: tuple[int, ...]
-    preamble: tuple[Access, ...]
+    preamble: tuple[RegisterAccess, ...]
     address: int
     words: tuple[int, ...]
-    submission: tuple[Access, ...]
-    completion: Completion
+    submission: tuple[RegisterAccess, ...]
+    completion: BatchEnd
 
     @property
     def image(self) -> bytes:
@@ -153,7 +153,7 @@ class Prepared:
     bases: Bases
     memory: tuple[tuple[int, bytes], ...]
     regions: tuple[MemoryRegion, ...]
-    protection: tuple[Access, ...]
+    protection: tuple[RegisterAccess, ...]
     starts: tuple[StartState, ...]
     batches: tuple[PreparedBatch, ...]
 
@@ -201,7 +201,7 @@ class Prepared:
         }
 
 
-def _listed(accesses: Iterable[Access]) -> list[dict[str, Any]]:
+def _listed(accesses: Iterable[RegisterAccess]) -> list[dict[str, Any]]:
     return [{"address": one.address, "value": one.value} for one in accesses]
 
 
@@ -265,7 +265,7 @@ def start_of(plan: Plan, segment: PlannedSegment, bases: Bases, program: int) ->
     """Return how a segment of a plan starts at addresses, its program at one of them."""
     registers = [0] * 8
     for register, base in segment.bases.items():
-        of_area = bases.arena if base.area is Area.ARENA else bases.constants
+        of_area = bases.arena if base.area is BaseArea.ARENA else bases.constants
         registers[register] = of_area + base.offset
     others = dict(segment.registers)
     if plan.decoder is not None and plan.decoder.cache_bytes:
@@ -306,26 +306,26 @@ def _batch(bases: Bases, launches: tuple[int, ...], starts: Sequence[StartState]
     shared = [one for one in all_of_them.writes() if one[0] not in OF_A_DESCRIPTOR]
     tags = tuple(number % 256 for number in launches)
     image = b"".join(
-        Program.of(start, tag).image(None) for start, tag in zip(own, tags, strict=True)
+        ProgramDescriptor.of(start, tag).image(None) for start, tag in zip(own, tags, strict=True)
     )
     words = tuple(
         int.from_bytes(image[i : i + _WORD_BYTES], "little")
         for i in range(0, len(image), _WORD_BYTES)
     )
     preamble = [
-        *(Access(SEQ_BASE + register, value) for register, value in shared),
-        Access(CHIP_BASE + ChipReg.IRQ_ENABLE, CHIP_FIELDS["IRQ_ENABLE_CMD"].mask),
-        Access(CMD_BASE + CmdReg.CTRL_STATUS, CMD_FIELDS["CTRL_STATUS_CLEAR"].mask),
-        Access(CMD_BASE + CmdReg.CMD_IRQ, 0),
-        Access(CMD_BASE + CmdReg.CMD_PARAM, CMD_FIELDS["CMD_PARAM_DESCRIPTOR"].mask),
+        *(RegisterAccess(SEQ_BASE + register, value) for register, value in shared),
+        RegisterAccess(CHIP_BASE + ChipReg.IRQ_ENABLE, CHIP_FIELDS["IRQ_ENABLE_CMD"].mask),
+        RegisterAccess(CMD_BASE + CmdReg.CTRL_STATUS, CMD_FIELDS["CTRL_STATUS_CLEAR"].mask),
+        RegisterAccess(CMD_BASE + CmdReg.CMD_IRQ, 0),
+        RegisterAccess(CMD_BASE + CmdReg.CMD_PARAM, CMD_FIELDS["CMD_PARAM_DESCRIPTOR"].mask),
     ]
     submission = [
-        Access(CMD_BASE + CmdReg.DESC_BASE, bases.ring),
-        Access(CMD_BASE + CmdReg.DESC_TAIL, 0),
-        Access(CMD_BASE + CmdReg.DESC_HEAD, len(image) // ENTRY),
-        Access(CMD_BASE + CmdReg.CTRL_STATUS, CMD_FIELDS["CTRL_STATUS_START"].mask),
+        RegisterAccess(CMD_BASE + CmdReg.DESC_BASE, bases.ring),
+        RegisterAccess(CMD_BASE + CmdReg.DESC_TAIL, 0),
+        RegisterAccess(CMD_BASE + CmdReg.DESC_HEAD, len(image) // ENTRY),
+        RegisterAccess(CMD_BASE + CmdReg.CTRL_STATUS, CMD_FIELDS["CTRL_STATUS_START"].mask),
     ]
-    completion = Completion(
+    completion = BatchEnd(
         CMD_BASE + CmdReg.CTRL_STATUS,
         CMD_FIELDS["CTRL_STATUS_DONE"].mask,
         CMD_FIELDS["CTRL_STATUS_ERROR"].mask,

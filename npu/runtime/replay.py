@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
-from npu.driver.bus import Access, Bus, access
+from npu.driver.bus import Bus, RegisterAccess, access
 from npu.driver.chip import Chip, Finish
 from npu.driver.command.port import CommandPort
 from npu.driver.command.product import Product, Submit
@@ -19,7 +19,7 @@ from npu.graph.form import Array, Graph, Operation
 from npu.graph.inputs import check_inputs
 from npu.graph.states import States
 from npu.runtime.decoder import PROMPT, check_ids
-from npu.runtime.plan import Action, Plan, Step
+from npu.runtime.plan import Action, Plan, PlanStep
 from npu.runtime.port_steps import multiply
 from npu.runtime.prepare import Prepared, PreparedBatch, check_prepared, sizes_of
 from npu.runtime.tensor_rows import from_rows, tensor_bytes, to_rows
@@ -177,7 +177,7 @@ class DrivenChip:
     async def _clear(self) -> None:
         """Let the interrupt fall."""
         mask = CMD_FIELDS["CTRL_STATUS_CLEAR"].mask
-        await access(self.bus, [Access(CMD_BASE + CmdReg.CTRL_STATUS, mask)])
+        await access(self.bus, [RegisterAccess(CMD_BASE + CmdReg.CTRL_STATUS, mask)])
 
     def read(self, address: int, size: int) -> bytes:
         """Return bytes of memory."""
@@ -325,7 +325,7 @@ class Replay:
         except (CommandFailed, BusError) as error:
             raise ReplayError(step, f"operation {name!r}", str(error)) from error
 
-    def _on_host(self, step: Step, values: Mapping[str, Array]) -> dict[str, Array]:
+    def _on_host(self, step: PlanStep, values: Mapping[str, Array]) -> dict[str, Array]:
         one = self.plan.operation(str(step.of))
         given = [values[name] if name else None for name in one.inputs]
         found = self.host(self.plan.graph, one, given)

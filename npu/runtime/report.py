@@ -84,7 +84,7 @@ class SegmentLine:
 
 
 @dataclass(frozen=True)
-class Report:
+class NetworkReport:
     """A network.
 
     Attributes:

@@ -15,7 +15,7 @@ from npu.tables import FitTable, as_text, cut
 from spec.isa.generated import WeightFormat
 
 if TYPE_CHECKING:
-    from npu.runtime.report import OperationLine, Report, SegmentLine
+    from npu.runtime.report import NetworkReport, OperationLine, SegmentLine
 
 WIDTH = 120
 """Columns of the table."""
@@ -24,12 +24,12 @@ SHORT = 40
 HEADS = ("MACs", "padding", "bytes", "least", "cycles")
 
 
-def text(report: Report) -> str:
+def text(report: NetworkReport) -> str:
     """Return the table as text."""
     return as_text(report_table(report), WIDTH).rstrip("\n")
 
 
-def report_table(report: Report) -> FitTable:
+def report_table(report: NetworkReport) -> FitTable:
     """Return the table of a report: what the host does in one go stands in one line."""
     measured = report.cycles is not None
     heads = HEADS if measured else HEADS[:-1]
@@ -59,7 +59,7 @@ def report_table(report: Report) -> FitTable:
     return table
 
 
-def _caption(report: Report, measured: bool) -> str:
+def _caption(report: NetworkReport, measured: bool) -> str:
     lines = [
         "MACs: multiplications of the chip; padding: those that nobody asked for; bytes: loaded, "
         "stored and of the stream; least: cycles of array, bus or vector engines"
@@ -78,7 +78,7 @@ def _caption(report: Report, measured: bool) -> str:
     return "\n".join(lines)
 
 
-def _reasons(report: Report) -> dict[str, list[str]]:
+def _reasons(report: NetworkReport) -> dict[str, list[str]]:
     """Return the names of the operations of the host by reason."""
     found: dict[str, list[str]] = {}
     for one in report.operations:

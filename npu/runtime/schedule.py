@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from npu.graph.form import Graph, Operation
-from npu.runtime.plan import Action, PlannedSegment, Step
+from npu.runtime.plan import Action, PlannedSegment, PlanStep
 
 MOST_LAUNCHES = 3
 """Of a batch: a launch takes two of the ring's seven entries."""
@@ -18,7 +18,7 @@ MOST_LAUNCHES = 3
 
 def steps_of(
     graph: Graph, segments: Sequence[PlannedSegment], order: Sequence[int | str]
-) -> tuple[Step, ...]:
+) -> tuple[PlanStep, ...]:
     """Return the steps.
 
     Args:
@@ -29,7 +29,7 @@ def steps_of(
     return tuple(_Schedule(graph, segments).steps(order))
 
 
-def batches_of(steps: Sequence[Step]) -> tuple[tuple[int, ...], ...]:
+def batches_of(steps: Sequence[PlanStep]) -> tuple[tuple[int, ...], ...]:
     """Return the launches that stand behind one another, in groups of at most MOST_LAUNCHES."""
     groups: list[list[int]] = []
     before: Action | None = None
@@ -51,7 +51,7 @@ class _Schedule:
         self.constant = {name for name, one in graph.tensors.items() if one.constant}
         self.arena: set[str] = set()
 
-    def steps(self, order: Sequence[int | str]) -> Iterator[Step]:
+    def steps(self, order: Sequence[int | str]) -> Iterator[PlanStep]:
         run: list[int] = []
         for one in order:
             if isinstance(one, int):
@@ -62,23 +62,23 @@ class _Schedule:
             yield self.other(self.operations[one])
         yield from self.launches(run)
 
-    def launches(self, run: list[int]) -> Iterator[Step]:
+    def launches(self, run: list[int]) -> Iterator[PlanStep]:
         segments = [self.segments[number] for number in run]
         made: set[str] = set()
         for one in segments:
             for name in one.reads:
                 if name not in made and name not in self.arena:
                     self.arena.add(name)
-                    yield Step(Action.PACK, name, (name,), (name,))
+                    yield PlanStep(Action.PACK, name, (name,), (name,))
             made.update(one.writes)
         for number, one in zip(run, segments, strict=True):
-            yield Step(Action.LAUNCH, number, one.reads, one.writes)
+            yield PlanStep(Action.LAUNCH, number, one.reads, one.writes)
         self.arena |= made
         for one in segments:
             for name in one.writes:
                 if name in self.fetched:
-                    yield Step(Action.UNPACK, name, (name,), (name,))
+                    yield PlanStep(Action.UNPACK, name, (name,), (name,))
 
-    def other(self, one: Operation) -> Step:
+    def other(self, one: Operation) -> PlanStep:
         reads = tuple(dict.fromkeys(name for name in one.used if name not in self.constant))
-        return Step(Action.PORT if one.on_port else Action.HOST, one.name, reads, one.outputs)
+        return PlanStep(Action.PORT if one.on_port else Action.HOST, one.name, reads, one.outputs)

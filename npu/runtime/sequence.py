@@ -17,7 +17,7 @@ from npu.runtime.schema import EntryError, words
 
 
 @dataclass(frozen=True)
-class Entry:
+class SequenceEntry:
     """A plan of a sequence.
 
     Attributes:
@@ -56,7 +56,7 @@ class SequenceError(DeviceError):
         self.done = tuple(done)
 
 
-def check_sequence(entries: Sequence[Entry]) -> dict[str, TensorType]:
+def check_sequence(entries: Sequence[SequenceEntry]) -> dict[str, TensorType]:
     """Check that plans can run one behind the other.
 
     Returns:
@@ -100,7 +100,7 @@ def _say(kind: TensorType) -> str:
     return text
 
 
-def _check_places(entries: Sequence[Entry], number: int) -> None:
+def _check_places(entries: Sequence[SequenceEntry], number: int) -> None:
     """Refuse a plan that lies on another one, unless it is the same in the same place."""
     one = entries[number]
     for other_number, other in enumerate(entries[:number]):
@@ -119,7 +119,7 @@ def _check_places(entries: Sequence[Entry], number: int) -> None:
                     )
 
 
-async def load_sequence(chip: DrivenChip, entries: Sequence[Entry]) -> None:
+async def load_sequence(chip: DrivenChip, entries: Sequence[SequenceEntry]) -> None:
     """Check a sequence and put all of it into memory.
 
     Raises:
@@ -135,7 +135,7 @@ async def load_sequence(chip: DrivenChip, entries: Sequence[Entry]) -> None:
 
 
 async def run_sequence(
-    chip: DrivenChip, entries: Sequence[Entry], inputs: Mapping[str, Array]
+    chip: DrivenChip, entries: Sequence[SequenceEntry], inputs: Mapping[str, Array]
 ) -> list[NetworkRun]:
     """Run plans that `load_sequence` has put into memory, each within its own regions.
 

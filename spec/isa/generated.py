@@ -184,7 +184,7 @@ class SmxScore(Mode):
     INT8 = 1, "i8"
 
 
-class Element(Mode):
+class ElementWidth(Mode):
     """Values of a16 of VEC, c16 of VEC, out16 of LAYERNORM, out16 of RMSNORM."""
 
     INT8 = 0, "i8"
@@ -283,7 +283,7 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
         engine=Engine.VEC,
         fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "A"), "src1": FieldInfo("raw", "by the operation: word address of B or of the table, or a signed bound"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dim", "elements per row"), "k": FieldInfo("raw", "by the operation: scale or upper bound, signed")},
         flags={},
-        imm={"op": BitField("op", 0, 4, VecOp), "a16": BitField("a16", 4, 1, Element), "c16": BitField("c16", 5, 1, Element), "stream": BitField("stream", 6, 1), "sh": BitField("sh", 8, 6)},
+        imm={"op": BitField("op", 0, 4, VecOp), "a16": BitField("a16", 4, 1, ElementWidth), "c16": BitField("c16", 5, 1, ElementWidth), "stream": BitField("stream", 6, 1), "sh": BitField("sh", 8, 6)},
         imm_alt={},
         prefix=("cp", "ap", "bp"),
         spare=0xC080000000000000000000000000FF00,
@@ -301,7 +301,7 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
         engine=Engine.NRM,
         fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "X, int16"), "src1": FieldInfo("sram", "parameters, if not from the stream"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dim", "row length")},
         flags={},
-        imm={"stream": BitField("stream", 0, 1), "out16": BitField("out16", 1, 1, Element)},
+        imm={"stream": BitField("stream", 0, 1), "out16": BitField("out16", 1, 1, ElementWidth)},
         imm_alt={},
         prefix=("cp", "ap"),
         spare=0xFFFCFFFF00000000000000000000FF00,
@@ -346,7 +346,7 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
         engine=Engine.NRM,
         fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "X, int16"), "src1": FieldInfo("sram", "parameters, if not from the stream"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dim", "row length")},
         flags={},
-        imm={"stream": BitField("stream", 0, 1), "out16": BitField("out16", 1, 1, Element)},
+        imm={"stream": BitField("stream", 0, 1), "out16": BitField("out16", 1, 1, ElementWidth)},
         imm_alt={},
         prefix=("cp", "ap"),
         spare=0xFFFCFFFF00000000000000000000FF00,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from npu.driver.bus import Access
+from npu.driver.bus import RegisterAccess
 
 FILE = "accesses.bin"
 MOST = 256
@@ -28,7 +28,7 @@ RESP = {0: "OKAY", 1: "EXOKAY", 2: "SLVERR", 3: "DECERR"}
 
 
 @dataclass(frozen=True)
-class PortAccess(Access):
+class PortAccess(RegisterAccess):
     """An access with what only the bench does.
 
     Attributes:
@@ -40,11 +40,11 @@ class PortAccess(Access):
     with_next: bool = False
 
 
-def _of_port(one: Access) -> PortAccess:
+def _of_port(one: RegisterAccess) -> PortAccess:
     return one if isinstance(one, PortAccess) else PortAccess(one.address, one.value)
 
 
-def records(accesses: Sequence[Access]) -> npt.NDArray[np.void]:
+def records(accesses: Sequence[RegisterAccess]) -> npt.NDArray[np.void]:
     """Return accesses as the file holds them, (accesses,) of RECORD.
 
     Raises:

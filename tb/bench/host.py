@@ -13,7 +13,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles, First, Lock, RisingEdge, Timer, ValueChange
 
-from npu.driver.bus import Access
+from npu.driver.bus import RegisterAccess
 from npu.driver.chip import Chip, Finish
 from npu.driver.counters import ChipCounters
 from npu.driver.errors import BusError, DeviceError
@@ -71,7 +71,7 @@ class RtlBus:
         self._list = np.memmap(path, dtype=accesses.RECORD, mode="r+")
         self._port = Lock()
 
-    async def access(self, several: Sequence[Access]) -> list[int]:
+    async def access(self, several: Sequence[RegisterAccess]) -> list[int]:
         """Make accesses one after the other, without Python between them; the first error ends it.
 
         Returns:
@@ -91,7 +91,7 @@ class RtlBus:
                     raise BusError(f"{one}: {accesses.RESP[resp]}")
             return [int(value) for value in self._list["data"][: len(several)]]
 
-    async def _play(self, several: Sequence[Access]) -> None:
+    async def _play(self, several: Sequence[RegisterAccess]) -> None:
         dut, count = self.dut, len(several)
         self._list[:count] = accesses.records(several)
         played = dut.access_played
@@ -109,7 +109,7 @@ class RtlBus:
         Raises:
             BusError: the port answered with an error.
         """
-        (value,) = await self.access([Access(address)])
+        (value,) = await self.access([RegisterAccess(address)])
         return value
 
     async def write32(self, address: int, value: int, strobe: int = 0xF) -> None:

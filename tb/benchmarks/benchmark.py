@@ -9,7 +9,7 @@ from enum import Enum
 
 import numpy as np
 
-from npu.compiler.ideal import Work
+from npu.compiler.ideal import LeastWork
 from spec.isa import Opcode
 from tb.bench.knobs import Knobs
 from tb.benchmarks.benchmark_load import BenchmarkLoad
@@ -59,7 +59,7 @@ class Benchmark:
 
     name: str
     parameters: Mapping[str, int]
-    work: Work
+    work: LeastWork
     load: Callable[[np.random.Generator], BenchmarkLoad] | None = None
     share: bool = False
     interval: Interval = Interval.PROGRAM

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import numpy as np
 
 from npu.asm import assemble
-from npu.compiler.ideal import Work
+from npu.compiler.ideal import LeastWork
 from spec.regs import CmdOp
 from tb.bench import logs
 from tb.bench.environment import INPUT, OUTPUT, PROGRAM
@@ -98,7 +98,7 @@ def port_cases() -> Iterator[Benchmark]:
     def case(
         name: str,
         parameters: dict[str, int],
-        work: Work,
+        work: LeastWork,
         drive: Drive,
         interval: Interval,
     ) -> Benchmark:
@@ -112,20 +112,24 @@ def port_cases() -> Iterator[Benchmark]:
         )
 
     yield case(
-        "cmd_scalar", {"operations": len(SCALARS)}, Work(cycles=1), _scalars, Interval.OPERATION
+        "cmd_scalar",
+        {"operations": len(SCALARS)},
+        LeastWork(cycles=1),
+        _scalars,
+        Interval.OPERATION,
     )
     yield case(
         "desc_scalar_7",
         {"descriptors": COUNT},
-        Work(read_bytes=16 * COUNT),
+        LeastWork(read_bytes=16 * COUNT),
         _descriptors,
         Interval.OPERATION,
     )
     yield case(
         "cmd_gemm_2x3x7",
         {"m": m, "n": n, "k": k},
-        Work(macs=m * n * k, cycles=elements),
+        LeastWork(macs=m * n * k, cycles=elements),
         _tile,
         Interval.OPERATION,
     )
-    yield case("ucode_launch", {"programs": 2}, Work(cycles=1), _programs, Interval.LAUNCH)
+    yield case("ucode_launch", {"programs": 2}, LeastWork(cycles=1), _programs, Interval.LAUNCH)

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from npu.compiler.ideal import Work
+from npu.compiler.ideal import LeastWork
 from spec.isa.coprocessor import COP_INSTRUCTIONS, CopOp, encode
 from spec.regs.generated import CopReg
 from tb.bench.offers import Offer
@@ -86,18 +86,20 @@ async def _roots(session: CopSession) -> int:
     return max(answer.cycles for answer in await session.run(*offers))
 
 
-def _work(op: CopOp, count: int) -> Work:
+def _work(op: CopOp, count: int) -> LeastWork:
     """Return what the bus has to move."""
     info = COP_INSTRUCTIONS[op]
     size = count * info.element
     sources = 1 + (info.rs2 in ("source", "both"))
-    return Work(read_bytes=size * sources, write_bytes=size * (info.rs2 in ("destination", "both")))
+    return LeastWork(
+        read_bytes=size * sources, write_bytes=size * (info.rs2 in ("destination", "both"))
+    )
 
 
 def cop_cases() -> Iterator[Benchmark]:
     """Yield the benchmarks of the coprocessor."""
 
-    def case(name: str, parameters: dict[str, int], work: Work, run: Run) -> Benchmark:
+    def case(name: str, parameters: dict[str, int], work: LeastWork, run: Run) -> Benchmark:
         return Benchmark(
             name,
             {**parameters, "latency": 40},
@@ -111,7 +113,7 @@ def cop_cases() -> Iterator[Benchmark]:
     def vector(name: str, count: int, *ops: CopOp) -> Benchmark:
         return case(name, {"n": count}, _work(ops[0], count), partial(_vectors, ops, count))
 
-    yield case("cop_scalar", {"instructions": len(SCALARS)}, Work(cycles=1), _scalars)
+    yield case("cop_scalar", {"instructions": len(SCALARS)}, LeastWork(cycles=1), _scalars)
     yield vector("cop_vmac_784", 784, CopOp.VMAC)
     yield vector("cop_vreduce_64", 64, CopOp.VREDUCE)
     yield vector("cop_vmax_64", 64, CopOp.VMAX)
@@ -123,4 +125,4 @@ def cop_cases() -> Iterator[Benchmark]:
     yield vector("cop_fvmul_64", 64, CopOp.FVMUL, CopOp.FVSUB_SCALAR)
     yield vector("cop_fvadd_64", 64, CopOp.FVADD, CopOp.FVSUB)
     yield vector("cop_fvdiv_64", 64, CopOp.FVDIV)
-    yield case("cop_rsqrt", {"instructions": 2}, Work(read_bytes=4), _roots)
+    yield case("cop_rsqrt", {"instructions": 2}, LeastWork(read_bytes=4), _roots)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from npu.driver.bus import Access
+from npu.driver.bus import RegisterAccess
 from tb.bench import accesses, logs
 from tb.benchmarks.measure import START_MEMORY, START_WRITES
 from tb.run import build, processes, runner
@@ -77,7 +77,7 @@ def run(host: Path, job: runner.Job, place: Path) -> PlainRun:
     with (place / "sram.bin").open("wb") as file:
         file.truncate(runner.SRAM_BYTES)
     writes = json.loads((job.folder / START_WRITES).read_text(encoding="utf-8"))
-    start = accesses.records([Access(address, value) for address, value in writes])
+    start = accesses.records([RegisterAccess(address, value) for address, value in writes])
     (place / accesses.FILE).write_bytes(start.tobytes())
     command = [*runner.command(job, host, place), f"+accesses={start.size}"]
     done = subprocess.run(

@@ -16,7 +16,7 @@ from functools import cache, partial
 import numpy as np
 
 from golden.decoder import KeyValues
-from golden.session import Session, generate
+from golden.session import GoldenSession, generate
 from npu.asm import assemble
 from npu.compiler import CompiledModel, CompiledProgram, compile_model
 from npu.compiler.model import Place
@@ -176,7 +176,7 @@ def step(
     compiled = compile_model(model, cache=place)
     placement = Placement(compiled)
     ids = _ids(model, pos + 1)
-    session = Session(model)
+    session = GoldenSession(model)
     session.prefill(ids[:-1])
     image = cache_image(compiled, session.cache, random)
     tokens, token = [], ids[-1]
@@ -210,7 +210,7 @@ def random_step(
         for _ in range(shape.layers)
     ]
     placement.pieces.append((placement.cache, cache_image(compiled, past, random)))
-    session = Session(model)
+    session = GoldenSession(model)
     session.cache = past
     token = int(random.integers(shape.vocab))
     program = compiled.decode()

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from npu.compiler import ideal
-from npu.compiler.ideal import Work
+from npu.compiler.ideal import LeastWork
 from npu.compiler.shape import Shape, first_key
 from spec.isa import Opcode
 from tb.bench.knobs import Knobs
@@ -47,10 +47,10 @@ def counted(shape: Shape, rows: int, past: int) -> int:
     return work.macs - least + attention_macs(shape, rows, past)
 
 
-def _passes(shape: Shape, passes: list[tuple[int, int]]) -> Work:
+def _passes(shape: Shape, passes: list[tuple[int, int]]) -> LeastWork:
     """Return the work of passes of (rows, past), with a cache in SRAM."""
     works = (ideal.forward(shape, rows, past, in_memory=False) for rows, past in passes)
-    return sum(works, Work())
+    return sum(works, LeastWork())
 
 
 def _counted(shape: Shape, passes: list[tuple[int, int]]) -> int:

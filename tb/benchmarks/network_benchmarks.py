@@ -12,14 +12,14 @@ import numpy.typing as npt
 from golden import decoder
 from npu.compiler import ideal
 from npu.compiler.block_graph import block_graph
-from npu.compiler.ideal import Work
+from npu.compiler.ideal import LeastWork
 from npu.compiler.network import compile_network
 from npu.graph.form import (
     Array,
     Element,
     Graph,
     Operation,
-    Place,
+    OperationPlace,
     Quantisation,
     Target,
     Tensor,
@@ -115,7 +115,7 @@ def _convolution(
             "x_zero": 0,
             "w_zero": 0,
         },
-        place=Place(Target.NPU, "measured"),
+        place=OperationPlace(Target.NPU, "measured"),
         integers={
             "bias": random.integers(-(1 << 12), 1 << 12, channels).astype(np.int32),
             "mult": random.integers(1 << 14, 1 << 15, channels).astype(np.uint16),
@@ -154,7 +154,7 @@ def _conv_case(
     return Benchmark(
         name,
         {"size": size, "channels": channels, "stride": stride, "latency": LATENCY},
-        Work(macs),
+        LeastWork(macs),
         partial(_conv, size, channels, kernel, stride, groups),
         interval=Interval.CHAIN,
         opcode=Opcode.GEMM,
@@ -171,7 +171,7 @@ def _pooling(x: str, y: str) -> Operation:
         (x,),
         (y,),
         {"window": (2, 2), "strides": (2, 2), "pads": (0, 0, 0, 0), "dilations": (1, 1)},
-        place=Place(Target.NPU, "measured"),
+        place=OperationPlace(Target.NPU, "measured"),
     )
 
 
@@ -210,7 +210,7 @@ def _whole_case(name: str, macs: int, counted: int, necessary: int) -> Benchmark
     return Benchmark(
         f"net_{name}",
         {"latency": LATENCY},
-        Work(macs, necessary),
+        LeastWork(macs, necessary),
         partial(_whole, name),
         counted=counted,
         limit=40_000_000,
@@ -252,7 +252,7 @@ def network_cases() -> Iterator[Benchmark]:
     yield Benchmark(
         "maxpool_2x2",
         {"size": 28, "channels": 64, "latency": LATENCY},
-        Work(cycles=1),
+        LeastWork(cycles=1),
         partial(_pool, 28, 64),
         interval=Interval.CHAIN,
         opcode=Opcode.VEC,

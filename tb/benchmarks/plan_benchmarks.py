@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from npu.compiler.ideal import Work
+from npu.compiler.ideal import LeastWork
 from npu.compiler.network import compile_network
 from npu.driver.chip import Chip
 from npu.planner.network_plan import plan_of
@@ -44,7 +44,7 @@ async def _replay(by: By, session: CommandSession) -> None:
 def plan_cases() -> Iterator[Benchmark]:
     """Yield the benchmarks of plans."""
 
-    def case(name: str, work: Work, by: By, interval: Interval) -> Benchmark:
+    def case(name: str, work: LeastWork, by: By, interval: Interval) -> Benchmark:
         return Benchmark(
             name,
             {"launches": LAUNCHES, "size": SIZE, "channels": CHANNELS, "latency": 40},
@@ -55,6 +55,6 @@ def plan_cases() -> Iterator[Benchmark]:
             pictured=False,
         )
 
-    yield case("plan_gap", Work(cycles=1), "ring", Interval.LAUNCH)
-    yield case("plan_batch", Work(MACS), "ring", Interval.OPERATION)
-    yield case("plan_apart", Work(MACS), "registers", Interval.PROGRAM)
+    yield case("plan_gap", LeastWork(cycles=1), "ring", Interval.LAUNCH)
+    yield case("plan_batch", LeastWork(MACS), "ring", Interval.OPERATION)
+    yield case("plan_apart", LeastWork(MACS), "registers", Interval.PROGRAM)

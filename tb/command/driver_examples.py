@@ -18,8 +18,8 @@ from npu.driver.command import (
     CommandPort,
     CompletionRing,
     Gemm,
-    Program,
-    Stream,
+    ProgramDescriptor,
+    StagedStream,
     Vrelu,
     scalars,
 )
@@ -70,7 +70,7 @@ async def ring(port: CommandPort) -> object:
     buffer = await CommandBuffer.open(port, 0x1000)
     buffer.add(Command(scalars.mul_lo(100_000, 100_000), writeback=0x3000))
     vrelu = Vrelu(length=8, source=0, destination=16)
-    buffer.add(Command(vrelu, Stream(0x2000, offset=0, size=8), writeback=0x3010))
+    buffer.add(Command(vrelu, StagedStream(0x2000, offset=0, size=8), writeback=0x3010))
     # A is bytes 16 and 17, B 18 and 19: what VRELU has left there.
     gemm = Gemm(CmdOp.GEMM_S8, 1, 1, 2, a=16, b=18, c=32, stride_a=2, stride_b=1, stride_c=4)
     buffer.add(Command(gemm, writeback=0x3020))
@@ -103,8 +103,8 @@ async def queue(port: CommandPort) -> object:
     port.bus.write_memory(0x8000, copy.image())
     port.bus.write_memory(0x9000, bytes(range(32)))
     buffer = await CommandBuffer.open(port, 0x1000)
-    buffer.add(Program(0x8000, length=4, base0=0x9000, base1=0xA010, tag=1))
-    buffer.add(Program(0x8000, length=4, base0=0x9010, base1=0xA000, tag=2))
+    buffer.add(ProgramDescriptor(0x8000, length=4, base0=0x9000, base1=0xA010, tag=1))
+    buffer.add(ProgramDescriptor(0x8000, length=4, base0=0x9010, base1=0xA000, tag=2))
     await buffer.submit(per_entry=True)
     ended: list[int | None] = []
     while len(ended) < 2:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from golden.coprocessor import Fault, FaultCode
+from golden.coprocessor import CopFault, FaultCode
 from spec.isa.coprocessor import COP_INSTRUCTIONS, CopInfo, CopOp, decode
 from tb.bench.offers import Offer
 from tb.cop.named_cases import FLOAT_CASES, INTEGER_CASES
@@ -27,7 +27,7 @@ def _count(info: CopInfo, offer: Offer) -> int:
     return offer.rs[1] if info.rs2 == "count" else offer.rs[2]
 
 
-def executed(offer: Offer, fault: Fault | None) -> set[str]:
+def executed(offer: Offer, fault: CopFault | None) -> set[str]:
     """Return the rows of an instruction that has ended, with a fault or without."""
     op = decode(offer.word)
     assert op is not None

@@ -11,8 +11,8 @@ import numpy as np
 from cocotb.triggers import ClockCycles
 
 from golden.command.memory import GuardedRange
-from golden.coprocessor import Coprocessor, Fault, Uncertain
-from npu.driver.bus import Access
+from golden.coprocessor import CopFault, Coprocessor, Uncertain
+from npu.driver.bus import RegisterAccess
 from spec.isa.coprocessor import COP_INSTRUCTIONS, CopOp, decode
 from spec.regs import CHIP_BASE, CHIP_FIELDS, SEQ_BASE, SEQ_FIELDS
 from spec.regs.generated import COP_BASE, COP_FIELDS, ChipReg, CopReg, SeqReg
@@ -256,7 +256,7 @@ class CopSession:
         self.bench.add_hits(rows)
         return refused
 
-    def _check_result(self, offer: Offer, answer: Answer, place: str) -> Fault | None:
+    def _check_result(self, offer: Offer, answer: Answer, place: str) -> CopFault | None:
         result = self.model.execute(offer.word, *offer.rs)
         if result.uncertain is not None:
             self._open.append(result.uncertain)
@@ -296,8 +296,8 @@ class CopSession:
             MismatchError: the first difference.
         """
         bus = self.bench.bus
-        accesses = [Access(COP_BASE + register) for register in _STATE]
-        values = await bus.access([*accesses, Access(CHIP_BASE + ChipReg.IRQ_STATUS)])
+        accesses = [RegisterAccess(COP_BASE + register) for register in _STATE]
+        values = await bus.access([*accesses, RegisterAccess(CHIP_BASE + ChipReg.IRQ_STATUS)])
         for register, value in zip(_STATE, values, strict=False):
             expected = self._expected(register)
             if value != expected:

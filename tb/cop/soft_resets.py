@@ -8,7 +8,7 @@ from copy import deepcopy
 
 from cocotb.triggers import ClockCycles
 
-from golden.coprocessor import Coprocessor, FaultCode, Instruction
+from golden.coprocessor import CopInstruction, Coprocessor, FaultCode
 from spec.isa.coprocessor import COP_INSTRUCTIONS, CopOp, decode, encode, offset
 from spec.regs.generated import COP_FIELDS, SEQ_BASE, SEQ_FIELDS, CopReg, SeqReg
 from tb.bench.offers import Answer, Offer
@@ -61,7 +61,7 @@ def _reset_within(session: CopSession, offer: Offer, answer: Answer, index: int)
     session.memory.store(WINDOW.start, old)
     model.state, (model.fault, model.instructions) = state, before
     try:
-        result = model.soft_reset(Instruction(offer.word, *offer.rs), index)
+        result = model.soft_reset(CopInstruction(offer.word, *offer.rs), index)
     except ValueError as error:
         raise MismatchError(str(error)) from None
     if result is None or (result.we and result.data != answer.data):

@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from rich.console import Console
 
-from golden.session import Session
+from golden.session import GoldenSession
 from npu.commands.load_model import Loaded, cache_text, shape_text, text_room
 from npu.commands.progress import step
 from npu.commands.text_display import display
 from npu.compiler import ideal
 from npu.compiler.model import Place
-from npu.driver.generate import Plan
+from npu.driver.generate import PromptPlan
 from npu.driver.sampling import Sampler
 from npu.planner.placement import Placement
 from npu.tables import FitTable, pairs
@@ -98,7 +98,7 @@ def check_request(loaded: Loaded, request: Request) -> None:
 
 def _prepared(
     loaded: Loaded, request: Request
-) -> tuple[list[int], dict[str, float | int] | None, Placement, Plan]:
+) -> tuple[list[int], dict[str, float | int] | None, Placement, PromptPlan]:
     ids = loaded.tokenizer.encode(request.prompt)
     sampling = _sampling(loaded, request)
     placement = Placement(loaded.compiled)
@@ -178,7 +178,7 @@ def check(
     stop = simulated.ids.index(loaded.end) + 1 if loaded.end in simulated.ids else count
     if done != stop:
         return f"the chip stopped after {done} tokens, expected {stop}"
-    session = Session(loaded.model)
+    session = GoldenSession(loaded.model)
     row = session.prefill(prompt)[-1]
     sampler = None if sampling is None else Sampler(**sampling)  # type: ignore[arg-type]
     for index, token in enumerate(simulated.ids):

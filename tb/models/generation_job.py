@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from npu.driver import generate
-from npu.driver.generate import Generated, Plan
+from npu.driver.generate import Generated, PromptPlan
 from npu.driver.sampling import Sampler
 from tb.bench.dut import Dut
 from tb.bench.environment import reset
@@ -35,7 +35,7 @@ async def generate_text(dut: Dut) -> None:
     await reset(dut)
     memory = Memory.map(run_dir / "memory.bin")
     chip = await RtlChip.connect(RtlBus(dut, memory, request["limit"]))
-    plan = Plan.of_json(request["plan"])
+    plan = PromptPlan.of_json(request["plan"])
     count, end = request["count"], request["end"]
     if request["stepped"]:
         generated = await _stepped(chip, plan, count, end, run_dir)
@@ -46,7 +46,9 @@ async def generate_text(dut: Dut) -> None:
     _save(run_dir, generated, chip.finishes)
 
 
-async def _sampled(chip: RtlChip, plan: Plan, request: dict[str, Any], run_dir: Path) -> Generated:
+async def _sampled(
+    chip: RtlChip, plan: PromptPlan, request: dict[str, Any], run_dir: Path
+) -> Generated:
     sampler = Sampler(**request["sampling"])
     with (run_dir / TOKENS).open("wb") as tokens, (run_dir / LOGITS).open("wb") as logits:
 
@@ -61,7 +63,7 @@ async def _sampled(chip: RtlChip, plan: Plan, request: dict[str, Any], run_dir: 
 
 
 async def _stepped(
-    chip: RtlChip, plan: Plan, count: int, end: int | None, run_dir: Path
+    chip: RtlChip, plan: PromptPlan, count: int, end: int | None, run_dir: Path
 ) -> Generated:
     """Start the chip once per token, so that the logs hold each step as a program of its own."""
     launch = plan.prompt

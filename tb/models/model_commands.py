@@ -25,7 +25,7 @@ from npu.commands.consoles import watched
 from npu.commands.load_model import BAD_MODEL, Loaded, load
 from npu.commands.progress import step
 from npu.driver.sampling import SamplingError
-from spec.configurations import USUAL, Chip
+from spec.configurations import USUAL, ChipParameters
 from spec.isa.operands import Limits
 from spec.paths import REPORTS, ROOT
 from tb.bench.knobs import LATENCY_MAX
@@ -169,7 +169,7 @@ def _loaded(arguments: argparse.Namespace, limits: Limits, console: Console) -> 
     )
 
 
-def _built(chip: Chip) -> build.Configuration:
+def _built(chip: ChipParameters) -> build.Configuration:
     configuration = build.Configuration(chip=chip)
     build.generate()
     build.build(configuration)

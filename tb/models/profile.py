@@ -21,8 +21,8 @@ from npu.commands.load_model import Loaded
 from npu.commands.progress import step
 from npu.commands.text_display import display
 from npu.compiler import CompiledProgram, Shape, ideal
-from npu.compiler.ideal import Work
-from npu.driver.generate import Plan
+from npu.compiler.ideal import LeastWork
+from npu.driver.generate import PromptPlan
 from npu.planner.placement import Placement
 from npu.tables import FitTable
 from spec.isa.generated import Opcode
@@ -56,7 +56,7 @@ class ProfiledPass:
     name: str
     rows: int
     past: int
-    work: Work
+    work: LeastWork
     line: Timeline
     parts: dict[str, int]
 
@@ -97,7 +97,9 @@ class PictureError(RuntimeError):
     """There is nothing to draw with."""
 
 
-def _plan(loaded: Loaded, ids: Sequence[int]) -> tuple[Placement, Plan, list[CompiledProgram]]:
+def _plan(
+    loaded: Loaded, ids: Sequence[int]
+) -> tuple[Placement, PromptPlan, list[CompiledProgram]]:
     placement = Placement(loaded.compiled)
     plan = placement.plan(ids)
     prompt, step = loaded.compiled.prefill(len(ids)), loaded.compiled.decode()
@@ -218,7 +220,7 @@ def part_cycles(program: CompiledProgram, line: Timeline) -> dict[str, int]:
 
 def part_works(
     shape: Shape, rows: int, past: int, *, in_memory: bool, layouts: ideal.Layouts
-) -> dict[str, Work]:
+) -> dict[str, LeastWork]:
     """Return what must be done for each part of the model: what all of it reads is split up."""
     whole = ideal.forward(shape, rows, past, in_memory=in_memory, layouts=layouts)
     layer = ideal.layer(shape, rows, past, in_memory=in_memory, layouts=layouts)
@@ -226,7 +228,7 @@ def part_works(
     head += ideal.linear(1, shape.vocab, shape.hidden, layout=layouts.get("head"))
     embedding = whole.read_bytes - shape.layers * layer.read_bytes - head.read_bytes
     layers = {f"layer {number}": layer for number in range(shape.layers)}
-    return {"embedding": Work(read_bytes=embedding), **layers, "head": head}
+    return {"embedding": LeastWork(read_bytes=embedding), **layers, "head": head}
 
 
 def passes_table(passes: Sequence[ProfiledPass]) -> FitTable:

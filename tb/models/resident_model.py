@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.decoder import KeyValues
-from golden.session import Session
+from golden.session import GoldenSession
 from npu.compiler import CompiledModel, CompiledProgram, compile_model, ideal
 from npu.compiler.model import Place
-from npu.driver.generate import Plan
+from npu.driver.generate import PromptPlan
 from npu.planner.placement import Placement
 from spec.isa.operands import up
 from spec.regs import StartState
@@ -89,7 +89,7 @@ class Resident:
         step = ideal.forward(shape, 1, last, in_memory=in_memory, logits=True, layouts=layouts)
         return SLACK * tokens * step.ideal_cycles * self.bench.slower + START
 
-    def plan(self, prompt: Sequence[int], *, logits: bool = False) -> Plan:
+    def plan(self, prompt: Sequence[int], *, logits: bool = False) -> PromptPlan:
         """Put a prompt and its programs into memory."""
         plan = self.placement.plan(prompt, logits=logits)
         self._stage()
@@ -115,21 +115,25 @@ class Resident:
         return np.frombuffer(data, "<i2").astype(np.int16)
 
     async def prompt_in_detail(
-        self, ids: Sequence[int], session: Session, chunk: int | None = None
+        self, ids: Sequence[int], session: GoldenSession, chunk: int | None = None
     ) -> Execution:
         """Append a prompt to chip and session; compare every write, tensor and logit."""
         done = session.length
         program = self.compiled.prefill(len(ids), done, logits=True, chunk=chunk)
         return await self._in_detail(program, self.launch(program, ids), ids, session)
 
-    async def step_in_detail(self, token: int, session: Session) -> Execution:
+    async def step_in_detail(self, token: int, session: GoldenSession) -> Execution:
         """Append one token to chip and session; compare every write, tensor and logit."""
         program = self.compiled.decode(logits=True)
         launch = replace(self.launch(program), pos=session.length, token=token)
         return await self._in_detail(program, launch, [token], session)
 
     async def _in_detail(
-        self, program: CompiledProgram, launch: StartState, ids: Sequence[int], session: Session
+        self,
+        program: CompiledProgram,
+        launch: StartState,
+        ids: Sequence[int],
+        session: GoldenSession,
     ) -> Execution:
         refs = program.tensors if program.rows else program.tensors_at(session.length)
         words, start = program.program.instructions, launch
@@ -175,7 +179,7 @@ class Resident:
             for name, offset in (("k", 0), ("v", cache.v_offset)):
                 yield layer, name, flat + layer * cache.layer + offset
 
-    async def check_cache(self, session: Session) -> None:
+    async def check_cache(self, session: GoldenSession) -> None:
         """Compare all keys and values in the cache with the session's.
 
         Raises:

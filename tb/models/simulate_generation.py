@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from npu.driver.generate import Plan
+from npu.driver.generate import PromptPlan
 from spec.paths import BUILD
 from tb.bench.knobs import Knobs
 from tb.models import generation_job as inside
@@ -60,7 +60,7 @@ def memory_bytes(pieces: Pieces, end: int) -> int:
     return max(MEMORY_MIB << 20, -(-last // PAGE) * PAGE)
 
 
-def _stage(folder: Path, pieces: Pieces, plan: Plan, count: int) -> None:
+def _stage(folder: Path, pieces: Pieces, plan: PromptPlan, count: int) -> None:
     memory = np.memmap(folder / "memory.bin", dtype=np.uint8, mode="r+")
     for address, data in pieces:
         flat = np.frombuffer(data, np.uint8)
@@ -69,7 +69,7 @@ def _stage(folder: Path, pieces: Pieces, plan: Plan, count: int) -> None:
     memory.flush()
 
 
-def _seen(folder: Path, plan: Plan, count: int, single_steps: bool) -> list[int]:
+def _seen(folder: Path, plan: PromptPlan, count: int, single_steps: bool) -> list[int]:
     """Return the tokens that there are by now."""
     if single_steps:
         path = folder / inside.TOKENS
@@ -82,7 +82,7 @@ def _seen(folder: Path, plan: Plan, count: int, single_steps: bool) -> list[int]
 
 def simulate(
     configuration: build.Configuration,
-    plan: Plan,
+    plan: PromptPlan,
     pieces: Pieces,
     *,
     count: int,

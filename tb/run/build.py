@@ -25,7 +25,7 @@ import cocotb_tools.config
 
 from npu import optional
 from npu.commands import build_folder, progress
-from spec.configurations import USUAL, Chip
+from spec.configurations import USUAL, ChipParameters
 from spec.paths import BUILD, DOCS, GENERATED, HDL, ROOT, RTL
 from tb.run import digest, simulator_library, sources, verilator
 
@@ -54,7 +54,7 @@ class Configuration:
     """
 
     kind: Kind = "fast"
-    chip: Chip = USUAL
+    chip: ChipParameters = USUAL
     rtl: Path = RTL
     label: str = ""
     coverage: bool = False

@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from spec.configurations import Chip
+from spec.configurations import ChipParameters
 from spec.paths import TESTS
 
 MEMORY_MIB = 16
@@ -82,7 +82,7 @@ class BenchTest:
     tags: tuple[str, ...] = ()
     alone: bool = False
 
-    def fits(self, chip: Chip) -> bool:
+    def fits(self, chip: ChipParameters) -> bool:
         """Whether the test is for a chip."""
         if chip.narrow_formats != self.narrow_formats:
             return False

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from npu.commands.arguments import UsageError, add_config, positive
-from spec.configurations import CHIPS, USUAL, Chip
+from spec.configurations import CHIPS, USUAL, ChipParameters
 from spec.paths import ROOT
 from tb.run import build, registry, runner
 
@@ -34,7 +34,7 @@ def built(arguments: argparse.Namespace, kind: build.Kind) -> build.Configuratio
 
 
 def chips_of(
-    tests: Iterable[registry.BenchTest], chip: Chip | None, kind: build.Kind = "fast"
+    tests: Iterable[registry.BenchTest], chip: ChipParameters | None, kind: build.Kind = "fast"
 ) -> dict[build.Configuration, list[registry.BenchTest]]:
     """Return the models that tests run on.
 
@@ -60,7 +60,9 @@ def chips_of(
     return chips
 
 
-def tests_by_chip(chip: Chip = USUAL) -> dict[build.Configuration, list[registry.BenchTest]]:
+def tests_by_chip(
+    chip: ChipParameters = USUAL,
+) -> dict[build.Configuration, list[registry.BenchTest]]:
     """Return the models that everything is tested on, and what runs on each: on one all tests."""
     chips = chips_of(chosen_tests([], chip), chip)
     for other in CHIPS.values():
@@ -70,7 +72,7 @@ def tests_by_chip(chip: Chip = USUAL) -> dict[build.Configuration, list[registry
     return chips
 
 
-def chosen_tests(names: Sequence[str], chip: Chip) -> list[registry.BenchTest]:
+def chosen_tests(names: Sequence[str], chip: ChipParameters) -> list[registry.BenchTest]:
     """Return the tests that `names` choose, without names all that are for a chip."""
     tests = registry.discover()
     return registry.select(names, tests) if names else [t for t in tests if t.fits(chip)]

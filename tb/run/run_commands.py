@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from npu.commands.arguments import AddCommand, UsageError, names_in, positive, whole_from
-from spec.configurations import USUAL, Chip
+from spec.configurations import USUAL, ChipParameters
 from spec.paths import REPORTS, ROOT
 from tb.run import build, failure_waves, machine, registry, runner, together, units, waves
 from tb.run.requests import (
@@ -65,7 +65,7 @@ def _test(arguments: argparse.Namespace) -> int:
     return 1 if failed or not results else 0
 
 
-def _built_block(test: registry.BenchTest, chip: Chip) -> units.UnitConfiguration:
+def _built_block(test: registry.BenchTest, chip: ChipParameters) -> units.UnitConfiguration:
     """Build the bench of the block that a test is of so that it records waves."""
     (block,) = units.select([units.block_of(test)], chip)
     configuration = units.UnitConfiguration("debug", chip, block=block)

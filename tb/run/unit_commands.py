@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from npu.commands.arguments import AddCommand, UsageError, names_in, positive
-from spec.configurations import USUAL, Chip
+from spec.configurations import USUAL, ChipParameters
 from tb.run import build, registry, runner, unit_times, units
 from tb.run.requests import add_common, check_simulator, print_result
 from tb.run.together import run_all as in_one_process
@@ -79,7 +79,7 @@ def run_block(
     block: str,
     tests: Sequence[registry.BenchTest],
     seeds: Sequence[int],
-    chip: Chip = USUAL,
+    chip: ChipParameters = USUAL,
     full: bool = False,
     together: bool = False,
 ) -> BlockResult:

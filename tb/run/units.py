@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from spec.configurations import USUAL, Chip
+from spec.configurations import USUAL, ChipParameters
 from spec.paths import BUILD, GENERATED, HDL, ROOT
 from tb.run import registry, sources
 from tb.run.build import Configuration
@@ -110,7 +110,7 @@ def blocks() -> list[str]:
     return sorted(path.stem.removeprefix("test_") for path in UNIT_TESTS.glob("test_*.py"))
 
 
-def select(names: Sequence[str], chip: Chip = USUAL) -> list[str]:
+def select(names: Sequence[str], chip: ChipParameters = USUAL) -> list[str]:
     """Return the blocks that are named, each once; without a name all that the array matters to.
 
     Raises:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import unicorn as uc
 from unicorn import riscv_const as reg
 
-from golden.coprocessor import RD, RS1, RS2, ArrayMemory, Coprocessor, Offer
+from golden.coprocessor import RD, RS1, RS2, ArrayMemory, Coprocessor, OfferAnswer
 from tb.soc.elf_file import Elf
 from tb.soc.trap_names import TrapNames
 
@@ -60,7 +60,7 @@ class Answer(Protocol):
 class Port(Protocol):
     """A coprocessor as the emulator uses it; `golden.coprocessor.Coprocessor` is one."""
 
-    def offer(self, word: int) -> Offer:
+    def offer(self, word: int) -> OfferAnswer:
         """Return the answer to a word that the core does not know."""
 
     def execute(self, word: int, rs1: int = 0, rs2: int = 0, rs3: int = 0) -> Answer:

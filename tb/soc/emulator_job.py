@@ -10,7 +10,7 @@ from typing import Any
 import cocotb
 from cocotb.task import bridge, resume
 
-from golden.coprocessor import Offer as Accepted
+from golden.coprocessor import OfferAnswer as Accepted
 from spec.regs import COP_BASE
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench

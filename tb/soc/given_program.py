@@ -50,7 +50,7 @@ TAKES: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Program:
+class GivenProgram:
     """What is to run.
 
     Attributes:
@@ -94,8 +94,11 @@ def network_of(plan: Plan, inputs: Mapping[str, Array]) -> FirmwarePlan:
 
 
 def compiled(
-    name: str, plan: FirmwarePlan | None, target: firmware.Target | None = None, place: str = ""
-) -> Program:
+    name: str,
+    plan: FirmwarePlan | None,
+    target: firmware.FirmwareTarget | None = None,
+    place: str = "",
+) -> GivenProgram:
     """Compile a program by name, with a plan if it needs one.
 
     Args:
@@ -106,13 +109,13 @@ def compiled(
     """
     build_folder.require()
     if plan is None:
-        return Program(firmware.compile_program(name, target))
+        return GivenProgram(firmware.compile_program(name, target))
     folder = BUILD / "firmware" / (place or name)
     folder.mkdir(parents=True, exist_ok=True)
     files.write(folder / firmware.PLAN, plan.header)
     output = folder / f"{name}.elf"
     path = firmware.compile_program(name, target, include=[folder], output=output)
-    return Program(path, plan.image, plan.end)
+    return GivenProgram(path, plan.image, plan.end)
 
 
 def kind_of(names: Sequence[str], *, elf: bool = True) -> str:
@@ -156,14 +159,14 @@ def check_options(given: Mapping[str, object], kind: str) -> None:
             raise UsageError(f"--{words}: given for {kind}, allowed for {allowed}")
 
 
-def program_of(arguments: argparse.Namespace) -> Program:
+def program_of(arguments: argparse.Namespace) -> GivenProgram:
     """Return what `npu soc` is to run, compiled unless it is an ELF file."""
     kind = kind_of(arguments.program)
     check_options(vars(arguments), kind)
     name = arguments.program[0]
     image = b"" if arguments.image is None else program_run.image_of(arguments.image)
     if kind == FILE:
-        return Program(Path(name), image, IMAGE + len(image))
+        return GivenProgram(Path(name), image, IMAGE + len(image))
     plan = None
     if kind in (NETWORK, DECODER):
         _check_model(name, arguments.model)
@@ -173,14 +176,16 @@ def program_of(arguments: argparse.Namespace) -> Program:
             arguments.tokens,
             accept_loss=arguments.accept_loss,
         )
-    target = firmware.Target(arguments.compiler)
+    target = firmware.FirmwareTarget(arguments.compiler)
     with step("compiling the program", console=watched()):
         if kind == SOURCES:
-            return Program(own(arguments, target), image, IMAGE + len(image))
+            return GivenProgram(own(arguments, target), image, IMAGE + len(image))
         return compiled(name, plan, target)
 
 
-def own(arguments: argparse.Namespace, target: firmware.Target, output: Path | None = None) -> Path:
+def own(
+    arguments: argparse.Namespace, target: firmware.FirmwareTarget, output: Path | None = None
+) -> Path:
     """Compile sources of the user's; return the ELF file. Raises FirmwareError."""
     build_folder.require()
     sources = [Path(name).resolve() for name in arguments.program]

@@ -165,7 +165,7 @@ def _firmware(arguments: argparse.Namespace) -> int:
     if output is not None:
         files.check_output(output)
         output = output.resolve()
-    target = firmware.Target(arguments.compiler, "hard" if arguments.hard_float else "soft")
+    target = firmware.FirmwareTarget(arguments.compiler, "hard" if arguments.hard_float else "soft")
     build_folder.require()
     if kind == SOURCES:
         path = own(arguments, target, output)

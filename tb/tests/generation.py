@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden import session
-from golden.session import Session
+from golden.session import GoldenSession
 from npu.driver import generate
 from npu.driver.errors import ProgramFailed
 from npu.driver.generate import PromptError
@@ -73,7 +73,7 @@ async def sampled_equals_network(dut: Dut, family: str) -> None:
             sampler.choose,
             on_token=lambda _, row, rows=rows: rows.append(row.copy()),  # type: ignore[misc]
         )
-        golden = Session(model)
+        golden = GoldenSession(model)
         row = golden.prefill(prompt)[-1]
         for index, (token, logits) in enumerate(zip(generated.ids, rows, strict=True)):
             check_logits(f"prompt of {length}, token {index}", row, logits)
@@ -91,7 +91,7 @@ async def context_is_used_up(dut: Dut, family: str) -> None:
     for length in (model.shape.context, model.shape.context - 2)[0 if full() else 1 :]:
         plan, most = resident.plan(ids[:length], logits=True), model.shape.context - length + 1
         assert plan.prompt is not None and plan.step is not None
-        golden = Session(model)
+        golden = GoldenSession(model)
         row = golden.prefill(ids[:length])[-1]
         check_logits(f"prompt of {length}", row, await resident.logits(plan.prompt))
         for position in range(length, model.shape.context):
@@ -129,13 +129,13 @@ async def steps_equal_in_detail(dut: Dut, family: str) -> None:
     bench = await Bench.start(dut)
     model = checkpoint(family)
     ids = ids_of_text(model.shape.context)
-    resident, golden = Resident.place(bench, model), Session(model)
+    resident, golden = Resident.place(bench, model), GoldenSession(model)
     await resident.prompt_in_detail(ids[:17], golden)
     for token in ids[17:19]:
         await resident.step_in_detail(token, golden)
     elsewhere = Resident.place(bench, model, "memory")
     for position in ALL_POSITIONS if full() else POSITIONS:
-        golden = Session(model)
+        golden = GoldenSession(model)
         if position:
             golden.extend(ids[:position])
             elsewhere.stage_cache(golden.cache)

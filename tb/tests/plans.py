@@ -15,7 +15,7 @@ from npu.graph.form import (
     Element,
     Graph,
     Operation,
-    Place,
+    OperationPlace,
     Target,
     Tensor,
     TensorType,
@@ -37,7 +37,7 @@ ROOM = 8 << 20
 BOTH: tuple[By, ...] = ("registers", "ring")
 SHORT, FULL = 1, 12
 """Networks of a run."""
-PORT = Place(Target.PORT, "drawn for the command port")
+PORT = OperationPlace(Target.PORT, "drawn for the command port")
 
 
 def drawn(bench: Bench, launches: int) -> tuple[Plan, Mapping[str, Array], Mapping[str, Array]]:

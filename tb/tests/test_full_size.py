@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from golden.contribution import check_block
-from golden.session import Session
+from golden.session import GoldenSession
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
 from tb.models.resident_model import Resident, check_logits
@@ -38,7 +38,7 @@ async def test_full_size_step(dut: Dut) -> None:
     model = random_gpt2(shape, int(cocotb.RANDOM_SEED))
     resident = Resident.place(bench, model, "memory")
     ids = bench.random.integers(0, model.shape.vocab, 20).tolist()
-    golden = Session(model)
+    golden = GoldenSession(model)
     past = golden.extend(ids)
     findings = check_block(model, checked, past.residuals[checked])
     assert not findings, "; ".join(map(str, findings))
@@ -54,10 +54,12 @@ async def test_full_size_step(dut: Dut) -> None:
         await resident.check_cache(golden)
 
 
-def _with_high_answer(bench: Bench, past: Session) -> tuple[int, Session, npt.NDArray[np.int16]]:
+def _with_high_answer(
+    bench: Bench, past: GoldenSession
+) -> tuple[int, GoldenSession, npt.NDArray[np.int16]]:
     """Return a token, the session with it, and its logits: the answer needs 16 bits."""
     while True:
-        golden = Session(past.model)
+        golden = GoldenSession(past.model)
         golden.cache = list(past.cache)
         token = int(bench.random.integers(past.model.shape.vocab))
         logits = golden.step(token)

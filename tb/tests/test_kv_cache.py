@@ -8,7 +8,7 @@ from dataclasses import replace
 import cocotb
 import numpy as np
 
-from golden.session import Session
+from golden.session import GoldenSession
 from npu.compiler import compile_model
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
@@ -34,7 +34,7 @@ async def cached_equals_recomputed(dut: Dut, family: str) -> None:
     decode = resident.launch(resident.compiled.decode(logits=True))
     for length in range(1, model.shape.context + 1) if full() else LENGTHS:
         ids = bench.random.integers(0, model.shape.vocab, length).tolist()
-        golden = Session(model)
+        golden = GoldenSession(model)
         expected = golden.prefill(ids)[-1]
         what = f"prompt of {length}"
         if length > 1:
@@ -80,7 +80,7 @@ async def test_kv_cache_places(dut: Dut) -> None:
         )
         ids = bench.random.integers(0, model.shape.vocab, 35).tolist()
         bench.memory.stage(prompt.bases[0], np.array(ids, "<u4"))
-        golden = Session(model)
+        golden = GoldenSession(model)
         expected = golden.prefill(ids[:33])[-1]
         check_logits("prompt", expected, await resident.logits(first))
         await resident.check_cache(golden)
@@ -99,7 +99,7 @@ async def test_kv_cache_staged(dut: Dut) -> None:
     resident = Resident.place(bench, model, "memory")
     ids = bench.random.integers(0, model.shape.vocab, model.shape.context).tolist()
     for position in (model.shape.context - 1, 512, 777):
-        golden = Session(model)
+        golden = GoldenSession(model)
         golden.extend(ids[:position])
         resident.stage_cache(golden.cache)
         await resident.step_in_detail(ids[position], golden)

@@ -14,7 +14,7 @@ import cocotb
 import numpy as np
 
 from golden import session
-from golden.session import Session
+from golden.session import GoldenSession
 from npu.driver import generate
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
@@ -33,7 +33,7 @@ async def _check(
     """Run a prompt and steps in detail, then the same prompt and more tokens by one start."""
     model = random_model(shape, int(bench.random.integers(1 << 30)))
     ids = bench.random.integers(0, shape.vocab, prompt + steps).tolist()
-    resident, golden = Resident.place(bench, model), Session(model)
+    resident, golden = Resident.place(bench, model), GoldenSession(model)
     await bench.set_knobs(Knobs())
     await resident.prompt_in_detail(ids[:prompt], golden, chunk)
     for token in ids[prompt:]:
@@ -117,7 +117,7 @@ async def test_shapes_pieces_of_a_prompt(dut: Dut) -> None:
     bench = await Bench.start(dut)
     model = random_model(shape_of("llama", kv_heads=2, layers=2, context=64), 5)
     ids = bench.random.integers(0, model.shape.vocab, model.shape.context).tolist()
-    resident, golden = Resident.place(bench, model), Session(model)
+    resident, golden = Resident.place(bench, model), GoldenSession(model)
     borders = (0, 1, 17, 20, 36, 63, 64) if full() else (0, 1, 18, 64)
     for first, end in pairwise(borders):
         await resident.prompt_in_detail(ids[first:end], golden)
@@ -130,7 +130,7 @@ async def test_shapes_tile_borders(dut: Dut) -> None:
     shape = shape_of("qwen2", heads=4, kv_heads=1, layers=1, context=50)
     model = random_model(shape, 6)
     ids = bench.random.integers(0, shape.vocab, shape.context).tolist()
-    resident, golden = Resident.place(bench, model), Session(model)
+    resident, golden = Resident.place(bench, model), GoldenSession(model)
     for position in range(shape.context):
         if full() or position % 16 in (0, 1, 15):
             await resident.step_in_detail(ids[position], golden)
@@ -155,7 +155,7 @@ async def test_shapes_memories(dut: Dut) -> None:
         Knobs(read_latency=90, write_latency=7, interleave=1),
     ):
         await bench.set_knobs(knobs)
-        resident, golden = Resident.place(bench, model, "memory"), Session(model)
+        resident, golden = Resident.place(bench, model, "memory"), GoldenSession(model)
         bench.memory.view(resident.placement.cache, resident.compiled.cache.bytes)[:] = 0x5A
         await resident.prompt_in_detail(ids[:18], golden)
         await resident.step_in_detail(ids[18], golden)

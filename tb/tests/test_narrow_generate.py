@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import cocotb
 
 from golden import session
-from golden.session import Session
+from golden.session import GoldenSession
 from npu.driver import generate
 from spec.isa.weight_formats import NARROW
 from tb.bench.dut import Dut
@@ -73,7 +73,7 @@ async def test_narrow_in_detail(dut: Dut) -> None:
         for recipe in _recipes(family):
             folder = CHECKPOINTS / f"{family}-tiny"
             model = quantize_checkpoint(str(folder), parse_recipe(recipe))
-            resident, golden = Resident.place(bench, model), Session(model)
+            resident, golden = Resident.place(bench, model), GoldenSession(model)
             await resident.prompt_in_detail(ids_of_text(17), golden)
             for token in ids_of_text(19)[17:]:
                 await resident.step_in_detail(token, golden)

@@ -17,7 +17,7 @@ from npu.compiler.model_plan import Place
 from npu.compiler.network import compile_network
 from npu.driver import generate
 from npu.driver.chip import PAGE, MemoryRegion
-from npu.driver.command import CommandBuffer, CommandPort, Program
+from npu.driver.command import CommandBuffer, CommandPort, ProgramDescriptor
 from npu.driver.command.buffer import PLACES
 from npu.driver.command.descriptor import ENTRY
 from npu.graph.form import Graph
@@ -28,7 +28,7 @@ from npu.planner.partition import subgraph
 from npu.runtime.plan_files import files_of, plan_from
 from npu.runtime.prepare import bases_from, prepare
 from npu.runtime.replay import DrivenChip
-from npu.runtime.sequence import Entry, SequenceError, load_sequence, run_sequence
+from npu.runtime.sequence import SequenceEntry, SequenceError, load_sequence, run_sequence
 from spec.isa import ErrorCode
 from spec.isa.operands import up
 from spec.regs import StartState
@@ -132,7 +132,7 @@ async def _apart_and_together(
     await port.prepare(starts[0])
     buffer = await CommandBuffer.open(port, ring)
     for tag, start in enumerate(starts):
-        buffer.add(Program.of(start, tag))
+        buffer.add(ProgramDescriptor.of(start, tag))
     await buffer.submit()
     await buffer.wait()
     await port.clear()
@@ -284,11 +284,11 @@ async def test_plans_sequence(dut: Dut) -> None:
         assert len(await run_sequence(chip, entries, inputs)) == len(entries)
 
 
-def _entries(bench: Bench, graph: Graph) -> list[Entry]:
+def _entries(bench: Bench, graph: Graph) -> list[SequenceEntry]:
     """Return a network as three plans, each of which takes what those before it have made."""
     cuts = np.sort(bench.random.choice(len(graph.operations) - 1, 2, replace=False)) + 1
     pieces = np.split(np.arange(len(graph.operations)), cuts)
-    found: list[Entry] = []
+    found: list[SequenceEntry] = []
     made: dict[str, str] = {}
     at = PAGE
     for number, piece in enumerate(pieces):
@@ -297,6 +297,8 @@ def _entries(bench: Bench, graph: Graph) -> list[Entry]:
         prepared = prepare(plan, bases_from(plan, at))
         at = prepared.end
         takes = {name: made[name] for name in part.inputs if name in made}
-        found.append(Entry(f"part{number}", prepared, takes, BOTH[int(bench.random.integers(2))]))
+        found.append(
+            SequenceEntry(f"part{number}", prepared, takes, BOTH[int(bench.random.integers(2))])
+        )
         made |= {name: f"part{number}.{name}" for name in part.outputs}
     return found

@@ -25,7 +25,7 @@ from npu.runtime.plan import Action, Plan
 from npu.runtime.plan_files import files_of, plan_from
 from npu.runtime.prepare import Prepared, bases_from, prepare, sizes_of
 from npu.runtime.replay import DrivenChip, Replay, ReplayError
-from npu.runtime.sequence import Entry, run_sequence
+from npu.runtime.sequence import SequenceEntry, run_sequence
 from spec.isa import ErrorCode
 from spec.regs import SEQ_FIELDS, SeqReg
 from tb.bench.dut import Dut
@@ -237,7 +237,7 @@ async def test_plans_need_an_idle_ring(dut: Dut) -> None:
         lambda: replay.run(inputs, "ring"),
         lambda: Replay(multiplied, chip).run(operands),
         lambda: Replay(multiplied, chip).run(operands, "ring"),
-        lambda: run_sequence(chip, [Entry("one", prepared)], inputs),
+        lambda: run_sequence(chip, [SequenceEntry("one", prepared)], inputs),
     ]
     with _spared(bench, prepared):
         await bench.set_knobs(Knobs(read_latency=LONG))

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import cocotb
 
-from npu.driver.bus import Access
+from npu.driver.bus import RegisterAccess
 from npu.driver.errors import BusError
 from spec.isa import ISA_VERSION, LINE
 from spec.regs.generated import CHIP_BASE, CHIP_FIELDS, CHIP_ID_VALUE, SEQ_BASE, ChipReg, SeqReg
@@ -189,10 +189,10 @@ async def test_registers_side_by_side(dut: Dut) -> None:
     bench = await Bench.start(dut)
     random = bench.random
     values = dict.fromkeys((SEQ_BASE + SeqReg[f"BASE{index}"] for index in range(2, 8)), 0)
-    await bench.bus.access([Access(address, 0) for address in values])
+    await bench.bus.access([RegisterAccess(address, 0) for address in values])
     for stall in (0, 30, 80):
         await bench.set_knobs(Knobs(host_stall=stall))
-        several: list[Access] = []
+        several: list[RegisterAccess] = []
         allowed: list[tuple[int, int]] = []
         for _ in range(100):
             written, was_read = random.choice(list(values), 2).tolist()
@@ -206,7 +206,7 @@ async def test_registers_side_by_side(dut: Dut) -> None:
         found = [value for one, value in answers if one.value is None]
         for value, both in zip(found, allowed, strict=True):
             assert value in both, f"read {value:#x}, allowed {both[0]:#x} and {both[1]:#x}"
-        assert await bench.bus.access([*map(Access, values)]) == list(values.values())
+        assert await bench.bus.access([*map(RegisterAccess, values)]) == list(values.values())
 
 
 @cocotb.test

@@ -22,8 +22,8 @@ from npu.compiler import (
     CompileError,
     MissingTensorError,
     ProgramBuilder,
-    Share,
-    Stream,
+    StreamShare,
+    StreamWriter,
     TensorRef,
     collect,
     compile_block,
@@ -130,7 +130,7 @@ def test_chips_that_do_not_exist(changes: dict[str, Any], message: str) -> None:
         (
             "GELU",
             (),
-            {"dst": 0, "src0": 0, "M": 1, "N": 1, "share": Share("t", 7, 0, 64)},
+            {"dst": 0, "src0": 0, "M": 1, "N": 1, "share": StreamShare("t", 7, 0, 64)},
             r"takes 0 byt",
         ),
     ],
@@ -152,7 +152,7 @@ def test_builder(
 @pytest.mark.parametrize("data", [b"", b"x", bytes(63), bytes(65), bytes(100)])
 def test_stream_pieces(data: bytes) -> None:
     """A share is one or more pieces of 64 bytes; a wrong one leaves the stream as it was."""
-    stream = Stream()
+    stream = StreamWriter()
     stream.append("first", 7, bytes(64))
     refused(lambda: stream.append("t", 7, data), rf"share t: given {len(data)} bytes, allowed mult")
     assert (len(stream.image()), len(stream.shares)) == (64, 1)

@@ -16,9 +16,9 @@ from npu.driver.command import (
     CommandPort,
     CompletionRing,
     Gemm,
-    Program,
+    ProgramDescriptor,
     Scalar,
-    Stream,
+    StagedStream,
     Vrelu,
     scalars,
 )
@@ -214,7 +214,7 @@ TILE = Gemm.packed(S8, 1, 1, 1)
 @pytest.mark.parametrize(
     ("descriptor", "line"),
     [
-        (None, "descriptor: given NoneType, allowed Command or Program"),
+        (None, "descriptor: given NoneType, allowed Command or ProgramDescriptor"),
         (Command(None), "operation: given NoneType, allowed Scalar, Gemm or Vrelu"),  # type: ignore[arg-type]
         (Command(Gemm.packed(S8, 3, 3, 8)), "GEMM_S8.k: given 8, allowed 1 to 7"),
         (Command(ADD, tag=256), "Command.tag: given 256, allowed 0 to 255"),
@@ -227,27 +227,27 @@ TILE = Gemm.packed(S8, 1, 1, 1)
             "Command.writeback: given 4294967296, allowed multiples of 4 0 to 4294967292",
         ),
         (
-            Command(TILE, Stream(0x1000, 0, 64)),
-            "Stream.size: given 64, allowed multiples of 4 4 to 60",
+            Command(TILE, StagedStream(0x1000, 0, 64)),
+            "StagedStream.size: given 64, allowed multiples of 4 4 to 60",
         ),
         (
-            Command(TILE, Stream(0x1000, 0, 0)),
-            "Stream.size: given 0, allowed multiples of 4 4 to 60",
+            Command(TILE, StagedStream(0x1000, 0, 0)),
+            "StagedStream.size: given 0, allowed multiples of 4 4 to 60",
         ),
         (
-            Command(TILE, Stream(0x1000, 8, 60)),
-            "Stream.offset: given 8, allowed multiples of 4 0 to 4",
+            Command(TILE, StagedStream(0x1000, 8, 60)),
+            "StagedStream.offset: given 8, allowed multiples of 4 0 to 4",
         ),
         (
-            Command(TILE, Stream(0x1001, 0, 8)),
-            "Stream.source: given 4097, allowed multiples of 4 0 to 4294967288",
+            Command(TILE, StagedStream(0x1001, 0, 8)),
+            "StagedStream.source: given 4097, allowed multiples of 4 0 to 4294967288",
         ),
         (
             Command(TILE, (0x1000, 0, 8)),  # type: ignore[arg-type]
-            "Command.stream: given tuple, allowed Stream or None",
+            "Command.stream: given tuple, allowed StagedStream or None",
         ),
         (
-            Command(ADD, Stream(0x1000, 0, 8)),
+            Command(ADD, StagedStream(0x1000, 0, 8)),
             "ADD.a: given 0x1 with a stream, allowed its source, 0x1000",
         ),
         (
@@ -259,21 +259,24 @@ TILE = Gemm.packed(S8, 1, 1, 1)
             "VRELU_S8.destination with writeback: given 2, allowed multiples of 4 0 to 60",
         ),
         (
-            Program(0x1008, 4),
-            "Program.base: given 4104, allowed multiples of 16 0 to 4294967232",
+            ProgramDescriptor(0x1008, 4),
+            "ProgramDescriptor.base: given 4104, allowed multiples of 16 0 to 4294967232",
         ),
-        (Program(0, 0), "Program.length: given 0, allowed 1 to 268435456"),
-        (Program(0, 1, pos=-1), "Program.pos: given -1, allowed 0 to 4294967295"),
-        (Program(0, 1, token=1 << 32), "Program.token: given 4294967296, allowed 0 to 4294967295"),
+        (ProgramDescriptor(0, 0), "ProgramDescriptor.length: given 0, allowed 1 to 268435456"),
+        (ProgramDescriptor(0, 1, pos=-1), "ProgramDescriptor.pos: given -1, allowed 0 to 4294967295"),
         (
-            Program(0, 1, base0=8),
-            "Program.base0: given 8, allowed multiples of 16 0 to 4294967295",
+            ProgramDescriptor(0, 1, token=1 << 32),
+            "ProgramDescriptor.token: given 4294967296, allowed 0 to 4294967295",
         ),
         (
-            Program(0, 1, base1=-16),
-            "Program.base1: given -16, allowed multiples of 16 0 to 4294967295",
+            ProgramDescriptor(0, 1, base0=8),
+            "ProgramDescriptor.base0: given 8, allowed multiples of 16 0 to 4294967295",
         ),
-        (Program(0, 1, tag=-1), "Program.tag: given -1, allowed 0 to 255"),
+        (
+            ProgramDescriptor(0, 1, base1=-16),
+            "ProgramDescriptor.base1: given -16, allowed multiples of 16 0 to 4294967295",
+        ),
+        (ProgramDescriptor(0, 1, tag=-1), "ProgramDescriptor.tag: given -1, allowed 0 to 255"),
     ],
 )
 def test_descriptors(descriptor: Any, line: str) -> None:  # noqa: ANN401  wrong types are the point

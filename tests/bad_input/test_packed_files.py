@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from npu.compiler import Pack, PackError, Share, compile_block, pack, unpack
+from npu.compiler import Pack, PackError, StreamShare, compile_block, pack, unpack
 from spec.isa.generated import Opcode
 from tests.python.golden_support import random_model
 
 STREAM = bytes(range(256))
 SHARES = (
-    Share("norm", int(Opcode.LAYERNORM), 0, 64),
-    Share("linear", int(Opcode.GEMM), 64, 128),
-    Share("table", int(Opcode.GELU), 192, 64),
+    StreamShare("norm", int(Opcode.LAYERNORM), 0, 64),
+    StreamShare("linear", int(Opcode.GEMM), 64, 128),
+    StreamShare("table", int(Opcode.GELU), 192, 64),
 )
 SECTIONS = {"program": b"p" * 48, "tokens": b"t" * 65, "empty": b""}
 DATA = pack(STREAM, SHARES, edge=16, sections=SECTIONS, info={"model": "m"})

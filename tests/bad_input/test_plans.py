@@ -29,7 +29,7 @@ from npu.runtime.plan import Plan
 from npu.runtime.plan_files import IMAGE, PLAN, files_of, plan_from
 from npu.runtime.prepare import Prepared, bases_from, prepare, sizes_of
 from npu.runtime.replay import By, DrivenChip, NetworkRun, Replay, ReplayError
-from npu.runtime.sequence import Entry, run_sequence
+from npu.runtime.sequence import SequenceEntry, run_sequence
 from spec.isa.operands import up
 from tb.stimulus.random_graphs import random_graph
 from tests.python.command_support import SlowBus
@@ -244,7 +244,7 @@ def test_inputs_that_do_not_fit(inputs: dict[str, Any], message: str, by: By) ->
         lambda ready: ready.chip.load(ready.prepared),
         lambda ready: Replay(ready.prepared, ready.chip).run(one_input(), "registers"),
         lambda ready: Replay(ready.prepared, ready.chip).run(one_input(), "ring"),
-        lambda ready: run_sequence(ready.chip, [Entry("one", ready.prepared)], one_input()),
+        lambda ready: run_sequence(ready.chip, [SequenceEntry("one", ready.prepared)], one_input()),
     ],
 )
 def test_a_ring_that_runs(start: Attempt) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from npu.asm import assemble
 from npu.cli import command_line
-from npu.compiler.ideal import Work
+from npu.compiler.ideal import LeastWork
 from spec.isa import Engine, Opcode
 from tb.bench import logs
 from tb.benchmarks import bars, publish, some
@@ -202,7 +202,9 @@ def test_landed_figures_are_written_as_they_are_read(tmp_path: Path) -> None:
 
 
 def _case(timed: Interval) -> Benchmark:
-    return Benchmark("any", {}, Work(), CASES["dma_4k"].load, interval=timed, opcode=Opcode.GEMM)
+    return Benchmark(
+        "any", {}, LeastWork(), CASES["dma_4k"].load, interval=timed, opcode=Opcode.GEMM
+    )
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_legal_tiles_are_legal(size: int) -> None:
                 decoded = tiles.ScratchTile.decode(made.cfg, made.base, made.stride, size)
                 try:
                     tiles.check(op, decoded, size)
-                except tiles.RefusedError:
+                except tiles.TilesRefusedError:
                     assert not legal, f"{op.name} {made}"
                     refused += 1
         assert 20 < refused < 180, f"{op.name}: {refused} of 200"

@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from golden.decoder import forward_rows
-from golden.session import Session
+from golden.session import GoldenSession
 from npu.asm import assemble
 from npu.cli import command_line
 from npu.commands import compiled_files, program_files
@@ -282,7 +282,7 @@ def test_check_notices() -> None:
     """A wrong token, an early stop, and going on behind the end token are told from a good run."""
     loaded = _loaded()
     prompt = loaded.tokenizer.encode("The parser")
-    session = Session(loaded.model)
+    session = GoldenSession(loaded.model)
     ids = [int(session.prefill(prompt)[-1].argmax())]
     while len(ids) < 5:
         ids.append(int(session.step(ids[-1]).argmax()))

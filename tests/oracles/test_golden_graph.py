@@ -22,7 +22,7 @@ from npu.graph.form import (
     Element,
     Graph,
     Operation,
-    Place,
+    OperationPlace,
     Quantisation,
     Target,
     Tensor,
@@ -99,7 +99,7 @@ class Fused:
         arrays: Mapping[str, Array] | None = None,
     ) -> str:
         """Add an operation; return its result."""
-        place, name = Place(Target.NPU, "test"), f"t{len(self.operations)}"
+        place, name = OperationPlace(Target.NPU, "test"), f"t{len(self.operations)}"
         one = Operation(name, kind, names, (name,), attributes, kind, place, arrays or {})
         self.operations.append(one)
         self.tensors[name] = Tensor(name, result)

@@ -68,7 +68,7 @@ def tile(m: int, n: int, k: int, a: int, b: int, c: int, *strides: int) -> tuple
     return m | n << 8 | k << 16, places, strides[0] | strides[1] << 8 | strides[2] << 16
 
 
-class Bench:
+class CommandBench:
     """A port with its memory; `next` is the ring entry that `put` fills next."""
 
     def __init__(

@@ -21,7 +21,7 @@ FREE = 0x180000
 
 
 @dataclass
-class Chip:
+class ModelChip:
     """A chip with a compiled model in its memory; `run` executes one program after the other."""
 
     model: CompiledModel
@@ -128,7 +128,7 @@ class Chip:
         return where[base + place].view(np.int8).reshape(positions, -1)
 
 
-def check_cache(chip: Chip, trace: decoder.ModelTrace, positions: int) -> None:
+def check_cache(chip: ModelChip, trace: decoder.ModelTrace, positions: int) -> None:
     """Compare K and V of all layers with the network's."""
     for layer, block in enumerate(trace.blocks):
         for v, want in ((False, block.keys), (True, block.v)):

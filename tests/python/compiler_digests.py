@@ -23,7 +23,7 @@ from npu.compiler import (
     CompiledModel,
     CompiledProgram,
     CompileError,
-    Share,
+    StreamShare,
     TensorRef,
     compile_block,
     compile_model,
@@ -59,7 +59,7 @@ def words(program: Iterable[Instruction]) -> str:
     return digest(encode_image(list(program)))
 
 
-def _maps(shares: Iterable[Share], tensors: Iterable[TensorRef], *numbers: int) -> str:
+def _maps(shares: Iterable[StreamShare], tensors: Iterable[TensorRef], *numbers: int) -> str:
     """Return the digest of what a program takes from the stream and where it writes tensors."""
     records = [json.dumps(astuple(share)) for share in shares]
     records += [json.dumps(astuple(tensor)) for tensor in tensors]

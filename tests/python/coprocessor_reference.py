@@ -287,7 +287,7 @@ UNCOUNTED = (CopOp.VRSQRT, CopOp.FVRSQRT)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CopOutcome:
     """What an instruction did: its result, or its fault.
 
     Attributes:
@@ -304,32 +304,32 @@ class Outcome:
     address: int = 0
 
 
-def execute(ref: Reference, op: CopOp, rs1: int, rs2: int, rs3: int) -> Outcome:
+def execute(ref: Reference, op: CopOp, rs1: int, rs2: int, rs3: int) -> CopOutcome:
     """Execute an instruction other than LDVEC and STVEC."""
     ref.open_bytes = {}
     with np.errstate(all="ignore"):
         if op in SCALARS:
-            return Outcome(SCALARS[op](ref, rs1, rs2))
+            return CopOutcome(SCALARS[op](ref, rs1, rs2))
         return _vector(ref, op, rs1, rs2, rs3)
 
 
-def _vector(ref: Reference, op: CopOp, rs1: int, rs2: int, rs3: int) -> Outcome:
+def _vector(ref: Reference, op: CopOp, rs1: int, rs2: int, rs3: int) -> CopOutcome:
     size, sources = (MAPS[op] if op in MAPS else REDUCTIONS[op])[:2]
     count = 1 if op in UNCOUNTED else rs2 if op in COUNT_IN_RS2 else rs3
     if op not in UNCOUNTED and count * size > ref.limit:
-        return Outcome(None, "LENGTH")
+        return CopOutcome(None, "LENGTH")
     taken: list[list[int]] = []
     shadow = Reference(bytearray(ref.memory), ref.acc, ref.facc)
-    fault: Outcome | None = None
+    fault: CopOutcome | None = None
     for i in range(count):
         accesses = [(base, False) for base in (rs1, rs2)[:sources]]
         accesses += [(rs2, True)] if op in MAPS else []
         for base, write in accesses:
             code = ref.refusal(base + i * size, size, write=write)
             if code and fault is None:
-                fault = Outcome(None, code, i, (base + i * size) % ADDRESSES)
+                fault = CopOutcome(None, code, i, (base + i * size) % ADDRESSES)
             if code and not (write and code in ("BUS", "TIMEOUT")):
-                return fault or Outcome(None)
+                return fault or CopOutcome(None)
         if op in REDUCTIONS:
             taken.append([ref.load(base + i * size, size) for base, _ in accesses])
             continue
@@ -345,4 +345,4 @@ def _vector(ref: Reference, op: CopOp, rs1: int, rs2: int, rs3: int) -> Outcome:
             ref.open_bytes |= dict(enumerate(there, place))
     if fault is not None:
         return fault
-    return Outcome(REDUCTIONS[op][2](ref, taken) if op in REDUCTIONS else None)
+    return CopOutcome(REDUCTIONS[op][2](ref, taken) if op in REDUCTIONS else None)

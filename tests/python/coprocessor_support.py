@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from golden.coprocessor import ArrayMemory, Coprocessor, Fault, Result
+from golden.coprocessor import ArrayMemory, CopFault, CopResult, Coprocessor
 
 MEMORY_BYTES = 1 << 16
 INT, FLOAT = 0x0B, 0x2B
@@ -66,7 +66,7 @@ def element_bytes(name: str) -> int:
 
 
 @dataclass
-class Machine:
+class CopMachine:
     """A coprocessor with a memory of its own."""
 
     memory: ArrayMemory = field(
@@ -89,7 +89,7 @@ class Machine:
         found: list[Any] = np.frombuffer(raw, kind).tolist()
         return found
 
-    def run(self, name: str, rs1: int = 0, rs2: int = 0, rs3: int = 0, **fields: int) -> Result:
+    def run(self, name: str, rs1: int = 0, rs2: int = 0, rs3: int = 0, **fields: int) -> CopResult:
         """Execute one instruction on the contents of its registers, which may be signed.
 
         Fields of the word are `rd`, `offset`, and `vreg` for the rs2 of STVEC.
@@ -99,7 +99,7 @@ class Machine:
         rs1, rs2, rs3 = (value & 0xFFFF_FFFF for value in (rs1, rs2, rs3))
         return self.cop.execute(word(name, **fields), rs1, rs2, rs3)
 
-    def vector(self, name: str, rs1: int, rs2: int, count: int) -> Result:
+    def vector(self, name: str, rs1: int, rs2: int, count: int) -> CopResult:
         """Execute a counted instruction; rs2 is no address if the count is there."""
         if name in COUNT_IN_RS2:
             return self.run(name, rs1, count)
@@ -111,7 +111,7 @@ class Machine:
         return state.acc, state.facc, tuple(state.vreg), self.memory.data.tobytes()
 
     @property
-    def fault(self) -> Fault:
+    def fault(self) -> CopFault:
         """The standing fault."""
         assert self.cop.fault is not None
         return self.cop.fault

@@ -43,7 +43,7 @@ def half_away(value: Fraction) -> int:
 
 
 @dataclass
-class Draw:
+class CaseDraw:
     """Draws what a case is made of.
 
     Attributes:
@@ -80,7 +80,7 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Case:
+class GivenCase:
     """A model and what it must give.
 
     Attributes:
@@ -145,7 +145,7 @@ def rounded(
     return np.array(rows, dtype).reshape(sums.shape)
 
 
-def _result_scale(draw: Draw, sums: Array, unit: float) -> np.float32:
+def _result_scale(draw: CaseDraw, sums: Array, unit: float) -> np.float32:
     """Return a scale that lets results use most of their range, or little of it."""
     reach = float(np.abs(sums).max() or 1) * unit
     return np.float32(reach / 2.0 ** draw.random.uniform(4, 8))
@@ -173,14 +173,14 @@ def _onnx(
     return bytes(helper.make_model(graph, opset_imports=imports, ir_version=10).SerializeToString())
 
 
-def _zero_points(draw: Draw, count: int, dtype: type) -> Array:
+def _zero_points(draw: CaseDraw, count: int, dtype: type) -> Array:
     """Return a zero point for all columns, or one for each."""
     if draw.random.random() < 0.6:
         return np.array(draw.zero(dtype), dtype)
     return np.array([draw.zero(dtype) for _ in range(count)], dtype)
 
 
-def matmul_integer(draw: Draw) -> Case:
+def matmul_integer(draw: CaseDraw) -> GivenCase:
     """MatMulInteger: int32 sums."""
     a, b = draw.dtype(), draw.dtype()
     m, k, n = draw.size(1, 6), draw.size(1, 80), draw.size(1, 24)
@@ -190,10 +190,10 @@ def matmul_integer(draw: Draw) -> Case:
     y = _product(x, w, int(x_zero), w_zero.astype(np.int64)).astype(np.int32)
     node = helper.make_node("MatMulInteger", ["x", "w", "xz", "wz"], ["y"])
     held = {"w": w, "xz": x_zero, "wz": w_zero}
-    return Case("MatMulInteger", _onnx([node], x, y, held), [x], y, True)
+    return GivenCase("MatMulInteger", _onnx([node], x, y, held), [x], y, True)
 
 
-def conv_integer(draw: Draw) -> Case:
+def conv_integer(draw: CaseDraw) -> GivenCase:
     """ConvInteger: int32 sums."""
     a, b = draw.dtype(), draw.dtype()
     channels, filters = draw.size(1, 9), draw.size(1, 12)
@@ -205,11 +205,11 @@ def conv_integer(draw: Draw) -> Case:
     node = helper.make_node("ConvInteger", ["x", "w", "xz", "wz"], ["y"], pads=[1, 1, 1, 1])
     image, result = x.transpose(0, 3, 1, 2), y.transpose(0, 3, 1, 2)
     held = {"w": w.transpose(3, 2, 0, 1), "xz": x_zero, "wz": w_zero}
-    return Case("ConvInteger", _onnx([node], image, result, held), [image], result, True)
+    return GivenCase("ConvInteger", _onnx([node], image, result, held), [image], result, True)
 
 
 def _scaled(
-    draw: Draw, sums: Array, x_scale: np.float32, w_scales: Array, dtype: type
+    draw: CaseDraw, sums: Array, x_scale: np.float32, w_scales: Array, dtype: type
 ) -> tuple[np.float32, int, Array]:
     """Return scale, zero point and values of a result in ONNX."""
     y_scale = _result_scale(draw, sums, float(x_scale) * float(np.max(w_scales)))
@@ -220,7 +220,7 @@ def _scaled(
     return y_scale, y_zero, rounded(sums, factors, y_zero, dtype, half_even)
 
 
-def _products(draw: Draw) -> tuple[dict[str, Any], Array, type]:
+def _products(draw: CaseDraw) -> tuple[dict[str, Any], Array, type]:
     """Return what a scaled product has, its sums and the type of its bytes."""
     dtype, of_weights = draw.dtype(), draw.dtype()
     m, k, n = draw.size(1, 6), draw.size(1, 80), draw.size(1, 24)
@@ -236,7 +236,7 @@ def _products(draw: Draw) -> tuple[dict[str, Any], Array, type]:
     return given, _product(x, w, int(given["xz"]), zeros.astype(np.int64)), dtype
 
 
-def qlinear_matmul(draw: Draw) -> Case:
+def qlinear_matmul(draw: CaseDraw) -> GivenCase:
     """QLinearMatMul: one node that has all scales."""
     given, sums, dtype = _products(draw)
     scale, zero, y = _scaled(draw, sums, given["xs"], given["ws"], dtype)
@@ -244,10 +244,10 @@ def qlinear_matmul(draw: Draw) -> Case:
     held |= {"ys": scale, "yz": np.array(zero, dtype)}
     names = ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"]
     node = helper.make_node("QLinearMatMul", names, ["y"])
-    return Case("QLinearMatMul", _onnx([node], given["x"], y, held), [given["x"]], y)
+    return GivenCase("QLinearMatMul", _onnx([node], given["x"], y, held), [given["x"]], y)
 
 
-def qdq_matmul(draw: Draw) -> Case:
+def qdq_matmul(draw: CaseDraw) -> GivenCase:
     """A product between nodes that dequantise and quantise, with a bias of int32 or none."""
     given, sums, dtype = _products(draw)
     nodes = [
@@ -270,10 +270,10 @@ def qdq_matmul(draw: Draw) -> Case:
     scale, zero, y = _scaled(draw, sums, given["xs"], given["ws"], dtype)
     held |= {"ys": scale, "yz": np.array(zero, dtype)}
     nodes.append(helper.make_node("QuantizeLinear", [last, "ys", "yz"], ["y"]))
-    return Case("QDQ MatMul", _onnx(nodes, given["x"], y, held), [given["x"]], y)
+    return GivenCase("QDQ MatMul", _onnx(nodes, given["x"], y, held), [given["x"]], y)
 
 
-def _images(draw: Draw) -> tuple[dict[str, Any], Array, type, int]:
+def _images(draw: CaseDraw) -> tuple[dict[str, Any], Array, type, int]:
     """Return what a scaled convolution has, its sums, the type of its bytes and its groups."""
     dtype, of_weights = draw.dtype(), draw.dtype()
     groups = int(draw.random.choice([1, 1, 2, 5]))
@@ -288,7 +288,7 @@ def _images(draw: Draw) -> tuple[dict[str, Any], Array, type, int]:
     return given, sums, dtype, groups
 
 
-def qlinear_conv(draw: Draw) -> Case:
+def qlinear_conv(draw: CaseDraw) -> GivenCase:
     """QLinearConv: one node that has all scales, with a bias or none."""
     given, sums, dtype, groups = _images(draw)
     held = {name: one for name, one in given.items() if name not in {"x", "w"}}
@@ -301,10 +301,10 @@ def qlinear_conv(draw: Draw) -> Case:
     held |= {"ys": scale, "yz": np.array(zero, dtype)}
     x, y = given["x"].transpose(0, 3, 1, 2), y.transpose(0, 3, 1, 2)
     node = helper.make_node("QLinearConv", names, ["y"], pads=[1, 1, 1, 1], group=groups)
-    return Case("QLinearConv", _onnx([node], x, y, held), [x], y)
+    return GivenCase("QLinearConv", _onnx([node], x, y, held), [x], y)
 
 
-def qdq_conv(draw: Draw) -> Case:
+def qdq_conv(draw: CaseDraw) -> GivenCase:
     """A convolution between nodes that dequantise and quantise."""
     given, sums, dtype, groups = _images(draw)
     held = {name: one for name, one in given.items() if name not in {"x", "w"}}
@@ -318,10 +318,10 @@ def qdq_conv(draw: Draw) -> Case:
         helper.make_node("Conv", ["xd", "wd"], ["p"], pads=[1, 1, 1, 1], group=groups),
         helper.make_node("QuantizeLinear", ["p", "ys", "yz"], ["y"]),
     ]
-    return Case("QDQ Conv", _onnx(nodes, x, y, held), [x], y)
+    return GivenCase("QDQ Conv", _onnx(nodes, x, y, held), [x], y)
 
 
-def terms(draw: Draw) -> Case:
+def terms(draw: CaseDraw) -> GivenCase:
     """Add, Sub or Mul of two int16 with an int16 result: of one scale, of whole steps, of any."""
     operator = str(draw.random.choice(["Add", "Sub", "Mul"]))
     shape = (draw.size(1, 6), draw.size(1, 40))
@@ -350,15 +350,15 @@ def terms(draw: Draw) -> Case:
         helper.make_node("QuantizeLinear", ["r", "ys", "yz"], ["y"]),
     ]
     held = {"as": a_scale, "bs": b_scale, "ys": scale, "yz": np.int16(0)}
-    return Case(f"{operator} int16", _onnx(nodes, a, y, held, second=b), [a, b], y)
+    return GivenCase(f"{operator} int16", _onnx(nodes, a, y, held, second=b), [a, b], y)
 
 
 # TFLite -------------------------------------------------------------------------------------------
 
 
 def _tflite(
-    draw: Draw, operator: str, x: Array, w: Array, axis: int, sums: Array, **options: int
-) -> Case:
+    draw: CaseDraw, operator: str, x: Array, w: Array, axis: int, sums: Array, **options: int
+) -> GivenCase:
     """Return a model of one operator with weights of int8 that have no zero point, or uint8."""
     writer = Writer()
     dtype = x.dtype.type
@@ -387,10 +387,10 @@ def _tflite(
     added = writer.constant("b", bias, scale=units.tolist() if several else float(units[0]))
     result = writer.tensor("y", y.shape, kind, scale=float(y_scale), zero=y_zero)
     writer.operator(operator, (number, held, added), (result,), fused=0, **options)
-    return Case(f"{operator} {kind}", writer.write([number], [result]), [x], y)
+    return GivenCase(f"{operator} {kind}", writer.write([number], [result]), [x], y)
 
 
-def fully_connected(draw: Draw) -> Case:
+def fully_connected(draw: CaseDraw) -> GivenCase:
     """FULLY_CONNECTED of int8 or uint8."""
     dtype = draw.dtype()
     m, k, n = draw.size(1, 6), draw.size(1, 80), draw.size(1, 24)
@@ -400,7 +400,7 @@ def fully_connected(draw: Draw) -> Case:
     return _tflite(draw, "FULLY_CONNECTED", x, w, 0, sums, x_zero=x_zero, w_zero=w_zero)
 
 
-def conv_2d(draw: Draw) -> Case:
+def conv_2d(draw: CaseDraw) -> GivenCase:
     """CONV_2D of int8 or uint8."""
     dtype = draw.dtype()
     channels, filters = draw.size(1, 9), draw.size(1, 12)
@@ -412,7 +412,7 @@ def conv_2d(draw: Draw) -> Case:
     return _tflite(draw, "CONV_2D", x, w, 0, sums, x_zero=x_zero, w_zero=w_zero, **steps)
 
 
-def depthwise(draw: Draw) -> Case:
+def depthwise(draw: CaseDraw) -> GivenCase:
     """DEPTHWISE_CONV_2D of int8 or uint8."""
     dtype, channels = draw.dtype(), draw.size(1, 20)
     x = draw.codes((1, draw.size(3, 6), draw.size(3, 6), channels), dtype)
@@ -427,7 +427,7 @@ def depthwise(draw: Draw) -> Case:
 # JAX ----------------------------------------------------------------------------------------------
 
 
-def dot_general(draw: Draw) -> Case:
+def dot_general(draw: CaseDraw) -> GivenCase:
     """A product of bytes with int32 sums, as JAX writes it."""
     import jax.numpy as jnp
     from jax import lax
@@ -440,10 +440,10 @@ def dot_general(draw: Draw) -> Case:
     def function(x: Any) -> Any:  # noqa: ANN401
         return lax.dot(x, jnp.asarray(w), preferred_element_type=jnp.int32)
 
-    return Case("dot_general", function, [x], y, True)
+    return GivenCase("dot_general", function, [x], y, True)
 
 
-def composites(draw: Draw) -> Case:
+def composites(draw: CaseDraw) -> GivenCase:
     """A product between the composites that dequantise and quantise."""
     import tessera.jax as tj
 
@@ -459,10 +459,10 @@ def composites(draw: Draw) -> Case:
         real = real @ tj.dequantize(given["w"], scales, w_zero, **along)
         return tj.quantize(real, float(y_scale), y_zero, dtype=dtype)
 
-    return Case("composites", function, [given["x"]], y)
+    return GivenCase("composites", function, [given["x"]], y)
 
 
-FORMS: Mapping[str, Callable[[Draw], Case]] = {
+FORMS: Mapping[str, Callable[[CaseDraw], GivenCase]] = {
     "MatMulInteger": matmul_integer,
     "ConvInteger": conv_integer,
     "QLinearMatMul": qlinear_matmul,
@@ -481,13 +481,13 @@ ON_HOST = ("terms",)
 """Forms of which the chip may have few."""
 
 
-def case(form: str, seed: int) -> Case:
+def case(form: str, seed: int) -> GivenCase:
     """Return the case of a form and seed."""
-    return FORMS[form](Draw(np.random.default_rng([seed, *form.encode()])))
+    return FORMS[form](CaseDraw(np.random.default_rng([seed, *form.encode()])))
 
 
 @dataclass(frozen=True)
-class Found:
+class CaseEnd:
     """What became of a case.
 
     Attributes:
@@ -501,7 +501,7 @@ class Found:
     on_chip: bool
 
 
-def found(form: str, seed: int, folder: Path) -> Found:
+def found(form: str, seed: int, folder: Path) -> CaseEnd:
     """Compile a case, run it on the instruction model and compare it.
 
     Raises:
@@ -523,7 +523,7 @@ def found(form: str, seed: int, folder: Path) -> Found:
     assert (value.dtype, value.shape) == (one.expected.dtype, one.expected.shape), where
     apart = np.abs(value.astype(np.int64) - one.expected.astype(np.int64))
     assert apart.max() <= (0 if one.exact else 1), f"{where}: {apart.max()} steps"
-    return Found(apart.size, int(np.count_nonzero(apart)), bool(network.segments))
+    return CaseEnd(apart.size, int(np.count_nonzero(apart)), bool(network.segments))
 
 
 def differ(form: str, seeds: Iterable[int], folder: Path) -> float:

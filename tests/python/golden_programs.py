@@ -123,7 +123,7 @@ def norm_share(norm: Norm) -> bytes:
 
 
 @dataclass
-class Bench:
+class ProgramBench:
     """A machine with a program, a stream and memory; `registers` are fields of the start state."""
 
     program: list[Instruction]
@@ -249,9 +249,9 @@ def block_stream(params: Block) -> bytes:
     )
 
 
-def ran(word: Instruction, operands: dict[int, npt.NDArray[Any]], pos: int = 0) -> Bench:
+def ran(word: Instruction, operands: dict[int, npt.NDArray[Any]], pos: int = 0) -> ProgramBench:
     """Run one instruction on operands, by byte address."""
-    made = Bench([word, END], pos=pos)
+    made = ProgramBench([word, END], pos=pos)
     for address, rows in operands.items():
         made.put(address, rows)
     result = made.run()

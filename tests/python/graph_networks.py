@@ -44,7 +44,7 @@ class Convolutional:
 
 
 @dataclass(frozen=True)
-class Block:
+class BlockWeights:
     """Weights of the block of a transformer, matrices (K, N)."""
 
     gains: tuple[Array, Array]
@@ -84,11 +84,11 @@ def convolutional(seed: int) -> Convolutional:
     )
 
 
-def block(seed: int) -> Block:
+def block(seed: int) -> BlockWeights:
     """Return seeded weights."""
     normal = _random(seed)
     square = (WIDTH, WIDTH)
-    return Block(
+    return BlockWeights(
         gains=(1 + normal(WIDTH) / 4, 1 + normal(WIDTH) / 4),
         betas=(normal(WIDTH), normal(WIDTH)),
         projections=(normal(*square), normal(*square), normal(*square), normal(*square)),
@@ -215,7 +215,7 @@ def convolutional_tflite(w: Convolutional, *, batch: int = 1) -> bytes:
     return writer.write((x,), (y,))
 
 
-def block_jax(w: Block) -> Any:  # noqa: ANN401
+def block_jax(w: BlockWeights) -> Any:  # noqa: ANN401
     """Return the block as a function of rows (B, 6, 32)."""
     import jax
     import jax.numpy as jnp
@@ -242,7 +242,7 @@ def block_jax(w: Block) -> Any:  # noqa: ANN401
     return network
 
 
-def block_composites(w: Block) -> Any:  # noqa: ANN401
+def block_composites(w: BlockWeights) -> Any:  # noqa: ANN401
     """Return the block as a function of rows (B, 6, 32) that guesses nothing."""
     from tessera import jax as tessera
 
@@ -264,7 +264,7 @@ def block_composites(w: Block) -> Any:  # noqa: ANN401
     return network
 
 
-def block_onnx(w: Block, *, batch: int = 1) -> Any:  # noqa: ANN401
+def block_onnx(w: BlockWeights, *, batch: int = 1) -> Any:  # noqa: ANN401
     """Return the block as a model of rows (B, 6, 32)."""
     given: dict[str, Array] = {
         "split": np.array([batch, ROWS, HEADS, WIDTH // HEADS]),
@@ -355,7 +355,7 @@ class _Rows:
         return self.one("TRANSPOSE", (split, order), (self.batch, HEADS, ROWS, WIDTH // HEADS))
 
 
-def block_tflite(w: Block, *, batch: int = 1) -> bytes:
+def block_tflite(w: BlockWeights, *, batch: int = 1) -> bytes:
     """Return the block as a file; TFLite has no norms, they are spelled as Keras does."""
     rows = _Rows(batch)
     full, square = (batch, ROWS, WIDTH), (batch, HEADS, ROWS, ROWS)

@@ -36,7 +36,7 @@ FLOAT = (
 
 
 @dataclass(frozen=True)
-class Result:
+class NodeResult:
     """What a case gave.
 
     Attributes:
@@ -101,7 +101,7 @@ def prepared(name: str) -> tuple[Graph, dict[str, Array], list[Array]]:
     return prepare(graph, samples=None if quantised else stacked), samples, list(references)
 
 
-def run_case(name: str, evaluate: Callable[..., Mapping[str, Array]]) -> Result:
+def run_case(name: str, evaluate: Callable[..., Mapping[str, Array]]) -> NodeResult:
     """Return what a case gives in the integer meaning of its fused graph."""
     graph, inputs, references = prepared(name)
     found = evaluate(graph, inputs)
@@ -120,7 +120,7 @@ def run_case(name: str, evaluate: Callable[..., Mapping[str, Array]]) -> Result:
         error, steps = max(error, float(apart.max()) / largest), max(steps, float(apart.max()))
     kinds = tuple(one.kind for one in graph.operations if one.on_chip)
     operator = cases()[name].model.graph.node[0].op_type
-    return Result(name, operator, error, steps, kinds, tuple(outputs), tuple(references))
+    return NodeResult(name, operator, error, steps, kinds, tuple(outputs), tuple(references))
 
 
 def main(parts: list[str]) -> None:

@@ -22,7 +22,7 @@ Index = tuple[int, ...]
 
 
 @dataclass
-class Case:
+class SlowCall:
     """An operation, its values, the types of its inputs and of its result."""
 
     one: Operation
@@ -56,7 +56,7 @@ def narrow(value: int, bits: int) -> int:
     return max(-(1 << bits - 1), min((1 << bits - 1) - 1, value))
 
 
-def post(case: Case, total: int, index: Index) -> int:
+def post(case: SlowCall, total: int, index: Index) -> int:
     """Return what stands behind the sum of a linear operation."""
     one, column = case.one, index[-1]
     assert -(1 << 31) <= total < 1 << 31 or case.values[0].dtype == np.int16
@@ -77,7 +77,7 @@ def post(case: Case, total: int, index: Index) -> int:
     return value
 
 
-def matmul(case: Case, index: Index) -> int:
+def matmul(case: SlowCall, index: Index) -> int:
     """Return an element of a product."""
     *batch, row, column = index
     total = 0
@@ -88,7 +88,7 @@ def matmul(case: Case, index: Index) -> int:
     return post(case, total, index)
 
 
-def conv(case: Case, index: Index) -> int:
+def conv(case: SlowCall, index: Index) -> int:
     """Return an element of a convolution."""
     one, (image, row, column, filter_) = case.one, index
     _, height, width, _ = case.values[0].shape
@@ -106,7 +106,7 @@ def conv(case: Case, index: Index) -> int:
     return post(case, total, index)
 
 
-def _row(case: Case, index: Index, axes: int = 1) -> list[int]:
+def _row(case: SlowCall, index: Index, axes: int = 1) -> list[int]:
     """Return the row of the first input that an element belongs to."""
     value = case.values[0]
     return [int(one) for one in value[index[: value.ndim - axes]].ravel()]
@@ -127,7 +127,7 @@ def reciprocal(total: int) -> tuple[int, int]:
     return math.floor(Fraction(65536 * 256, 256 + 2 * place + 1) + Fraction(1, 2)), top
 
 
-def softmax(case: Case, index: Index) -> int:
+def softmax(case: SlowCall, index: Index) -> int:
     """Return a probability in units of 1/256."""
     row = _row(case, index)
     numerators = [exponential(max(row) - one) for one in row]
@@ -135,7 +135,7 @@ def softmax(case: Case, index: Index) -> int:
     return min(255, rounded(numerators[index[-1]] * recip, 8 + top))
 
 
-def norm(case: Case, index: Index) -> int:
+def norm(case: SlowCall, index: Index) -> int:
     """Return an element of a normalised row."""
     one = case.one
     axes = one["axes"]
@@ -156,7 +156,7 @@ def norm(case: Case, index: Index) -> int:
     return case.limited(scaled + case.part("bias", place))
 
 
-def rope(case: Case, index: Index) -> int:
+def rope(case: SlowCall, index: Index) -> int:
     """Return an element of a turned pair."""
     one, rank, lane = case.one, len(index), index[-1]
     position = index[-3] if one["heads_axis"] == rank - 2 else index[-2]
@@ -168,7 +168,7 @@ def rope(case: Case, index: Index) -> int:
     return narrow(rounded(a * sin + b * cos if second else a * cos - b * sin, 14), 8)
 
 
-def attention(case: Case, index: Index) -> int:
+def attention(case: SlowCall, index: Index) -> int:
     """Return an element of a context."""
     one, (batch, head, query, lane) = case.one, index
     groups, keys, depth = case.values[1].shape[1:]
@@ -195,7 +195,7 @@ def attention(case: Case, index: Index) -> int:
     return narrow(rounded(total * recip, 16 + most), 8)
 
 
-def _window(case: Case, index: Index) -> list[int]:
+def _window(case: SlowCall, index: Index) -> list[int]:
     """Return what lies inside the image of the window of an element."""
     one, (image, row, column, channel) = case.one, index
     _, height, width, _ = case.values[0].shape
@@ -210,14 +210,14 @@ def _window(case: Case, index: Index) -> list[int]:
     return found
 
 
-def avgpool(case: Case, index: Index) -> int:
+def avgpool(case: SlowCall, index: Index) -> int:
     """Return the mean of a window."""
     place = index[1] * case.result.shape[2] + index[2]
     total = case.one["weight"] * sum(_window(case, index)) + case.part("bias", place)
     return narrow(rounded(total * case.part("mult", place), case.part("shift", place)), 8)
 
 
-def mean(case: Case, index: Index) -> int:
+def mean(case: SlowCall, index: Index) -> int:
     """Return the mean over axes."""
     one, shape = case.one, case.values[0].shape
     rest = iter(index)
@@ -242,7 +242,7 @@ def _flat(index: Index, shape: Index) -> int:
     return place
 
 
-def concat(case: Case, index: Index) -> int:
+def concat(case: SlowCall, index: Index) -> int:
     """Return an element of the tensor that lies there."""
     axis = case.one["axis"]
     here = index[axis]
@@ -253,14 +253,14 @@ def concat(case: Case, index: Index) -> int:
     raise AssertionError(index)
 
 
-def pad(case: Case, index: Index) -> int:
+def pad(case: SlowCall, index: Index) -> int:
     """Return an element, or the border."""
     there = tuple(i - n for i, n in zip(index, case.one["before"], strict=True))
     inside = all(0 <= i < n for i, n in zip(there, case.values[0].shape, strict=True))
     return case.at(0, there) if inside else int(case.one["value_int"])
 
 
-def transpose(case: Case, index: Index) -> int:
+def transpose(case: SlowCall, index: Index) -> int:
     """Return the element whose axes are put in order."""
     there = [0] * len(index)
     for here, axis in zip(index, case.one["order"], strict=True):
@@ -268,21 +268,21 @@ def transpose(case: Case, index: Index) -> int:
     return case.at(0, tuple(there))
 
 
-def cut(case: Case, index: Index) -> int:
+def cut(case: SlowCall, index: Index) -> int:
     """Return the element a number of steps behind the start."""
     steps = zip(case.one["starts"], index, case.one["steps"], strict=True)
     return case.at(0, tuple(start + here * step for start, here, step in steps))
 
 
-def _pointwise(function: Callable[[Case, int, int], int]) -> Callable[[Case, Index], int]:
-    def meaning(case: Case, index: Index) -> int:
+def _pointwise(function: Callable[[SlowCall, int, int], int]) -> Callable[[SlowCall, Index], int]:
+    def meaning(case: SlowCall, index: Index) -> int:
         second = case.at(1, index) if len(case.values) > 1 else 0
         return function(case, case.at(0, index), second)
 
     return meaning
 
 
-SLOW: dict[str, Callable[[Case, Index], Any]] = {
+SLOW: dict[str, Callable[[SlowCall, Index], Any]] = {
     "matmul": matmul,
     "conv": conv,
     "attention": attention,

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from tests.python.onnx_forms import Grid, positive, real, whole
+from tests.python.onnx_forms import OperatorGrid, positive, real, whole
 
 IMAGE, _CUBE, _LINE = real(1, 4, 7, 8), real(1, 2, 5, 6, 7), real(2, 4, 9)
 
 
-def recurrent(operator: str, gates: int) -> Iterator[Grid]:
+def recurrent(operator: str, gates: int) -> Iterator[OperatorGrid]:
     """Yield an operator over three steps of two rows of four, with a state of three."""
     steps, rows, width, state = 3, 2, 4, 3
     for both in (1, 2):
@@ -44,10 +44,10 @@ def recurrent(operator: str, gates: int) -> Iterator[Grid]:
         for given in more:
             results = 3 if operator == "LSTM" else 2
             base = {"hidden_size": state}
-            yield Grid(operator, [*made, *given], base, tried, results, (14,))
+            yield OperatorGrid(operator, [*made, *given], base, tried, results, (14,))
 
 
-def windows() -> Iterator[Grid]:
+def windows() -> Iterator[OperatorGrid]:
     """Yield operators of lines, images and cubes."""
     flags: Sequence[Any] = (None, 0, 1)
     for shape, size in ((_LINE, [3]), (IMAGE, [3, 2]), (_CUBE, [2, 3, 2])):
@@ -59,18 +59,20 @@ def windows() -> Iterator[Grid]:
         }
         base: dict[str, Any] = {"kernel_shape": size}
         more = {"dilations": [None, [2] * rank]}
-        yield Grid("MaxPool", [shape], base, {**tried, **more}, 1, (12, 22))
-        yield Grid("MaxPool", [shape], base, {"storage_order": [None, 1]}, 2)
-        yield Grid("AveragePool", [shape], base, {**tried, "count_include_pad": flags}, 1, (11, 19))
-        yield Grid("LpPool", [shape], base, {**tried, "p": [None, 1, 3]}, 1, (18,))
+        yield OperatorGrid("MaxPool", [shape], base, {**tried, **more}, 1, (12, 22))
+        yield OperatorGrid("MaxPool", [shape], base, {"storage_order": [None, 1]}, 2)
+        yield OperatorGrid(
+            "AveragePool", [shape], base, {**tried, "count_include_pad": flags}, 1, (11, 19)
+        )
+        yield OperatorGrid("LpPool", [shape], base, {**tried, "p": [None, 1, 3]}, 1, (18,))
         for operator in ("MaxPool", "AveragePool", "LpPool"):
             automatic: dict[str, Any] = {
                 "auto_pad": ["SAME_UPPER", "SAME_LOWER", "VALID"],
                 "strides": [[2] * rank],
             }
-            yield Grid(operator, [shape], base, automatic)
+            yield OperatorGrid(operator, [shape], base, automatic)
         for operator in ("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"):
-            yield Grid(operator, [shape])
+            yield OperatorGrid(operator, [shape])
         channels = shape.shape[1]
         for bias in (None, real(channels)):
             for group in (1, 2, channels):
@@ -81,18 +83,18 @@ def windows() -> Iterator[Grid]:
                     "group": [group],
                 }
                 w = real(channels, channels // group, *size, seed=2)
-                yield Grid("Conv", [shape, w, bias], {}, common)
+                yield OperatorGrid("Conv", [shape, w, bias], {}, common)
                 more = {"output_padding": [None, [1] * rank]}
                 wide = real(channels, channels // group, *size, seed=3)
                 turned: dict[str, Any] = {**common, **more, "strides": [None, [2] * rank]}
-                yield Grid("ConvTranspose", [shape, wide, bias], {}, turned)
+                yield OperatorGrid("ConvTranspose", [shape, wide, bias], {}, turned)
         automatic = {"auto_pad": ["SAME_UPPER", "SAME_LOWER", "VALID"], "strides": [[2] * rank]}
         w = real(channels, channels, *size, seed=2)
-        yield Grid("Conv", [shape, w], {}, automatic)
-        yield Grid("ConvTranspose", [shape, w], {}, automatic)
-        yield Grid("InstanceNormalization", [shape, real(channels), real(channels, seed=2)])
-        yield Grid("MeanVarianceNormalization", [shape], {}, {"axes": [None, [0, 2]]})
-        yield Grid(
+        yield OperatorGrid("Conv", [shape, w], {}, automatic)
+        yield OperatorGrid("ConvTranspose", [shape, w], {}, automatic)
+        yield OperatorGrid("InstanceNormalization", [shape, real(channels), real(channels, seed=2)])
+        yield OperatorGrid("MeanVarianceNormalization", [shape], {}, {"axes": [None, [0, 2]]})
+        yield OperatorGrid(
             "BatchNormalization",
             [shape, *(positive(channels) for _ in range(4))],
             {},
@@ -101,11 +103,13 @@ def windows() -> Iterator[Grid]:
             (9, 15),
         )
     parameters = {"alpha": [None, 0.01], "beta": [None, 0.5], "bias": [None, 2.0]}
-    yield Grid("LRN", [real(1, 7, 3, 3)], {}, {"size": [1, 2, 3, 4, 5], **parameters}, 1, (13,))
+    yield OperatorGrid(
+        "LRN", [real(1, 7, 3, 3)], {}, {"size": [1, 2, 3, 4, 5], **parameters}, 1, (13,)
+    )
     modes = {"mode": [None, "CRD"]}
-    yield Grid("DepthToSpace", [real(1, 8, 3, 3)], {"blocksize": 2}, modes)
-    yield Grid("SpaceToDepth", [real(1, 2, 4, 6)], {"blocksize": 2})
-    yield Grid(
+    yield OperatorGrid("DepthToSpace", [real(1, 8, 3, 3)], {"blocksize": 2}, modes)
+    yield OperatorGrid("SpaceToDepth", [real(1, 2, 4, 6)], {"blocksize": 2})
+    yield OperatorGrid(
         "GridSample",
         [IMAGE, np.tanh(real(1, 3, 4, 2))],
         {},
@@ -117,10 +121,12 @@ def windows() -> Iterator[Grid]:
         1,
         (20,),
     )
-    yield Grid("AffineGrid", [real(2, 2, 3), whole(2, 3, 4, 5)], {}, {"align_corners": [None, 1]})
-    yield Grid("CenterCropPad", [IMAGE, whole(1, 4, 5, 9)])
-    yield Grid("Col2Im", [real(1, 5, 5), whole(5, 5), whole(1, 5)])
-    yield Grid(
+    yield OperatorGrid(
+        "AffineGrid", [real(2, 2, 3), whole(2, 3, 4, 5)], {}, {"align_corners": [None, 1]}
+    )
+    yield OperatorGrid("CenterCropPad", [IMAGE, whole(1, 4, 5, 9)])
+    yield OperatorGrid("Col2Im", [real(1, 5, 5), whole(5, 5), whole(1, 5)])
+    yield OperatorGrid(
         "RoiAlign",
         [IMAGE, np.array([[0, 0, 5, 6], [1, 1, 7, 7]], np.float32), whole(0, 0)],
         {"output_height": 3, "output_width": 2},
@@ -148,14 +154,14 @@ def windows() -> Iterator[Grid]:
         if across == "down":
             tried["antialias"] = [None, 1] if mode != "nearest" else [None]
         scales = np.array(scale, np.float32)
-        yield Grid("Resize", [IMAGE, None, scales], {"mode": mode}, tried, 1, (19,))
+        yield OperatorGrid("Resize", [IMAGE, None, scales], {"mode": mode}, tried, 1, (19,))
         sizes = whole(1, 4, 14, 12) if across == "up" else whole(1, 4, 4, 5)
-        yield Grid("Resize", [IMAGE, None, None, sizes], {"mode": mode}, tried, 1, (19,))
-    yield Grid(
+        yield OperatorGrid("Resize", [IMAGE, None, None, sizes], {"mode": mode}, tried, 1, (19,))
+    yield OperatorGrid(
         "Upsample", [IMAGE, np.array([1, 1, 2, 3], np.float32)], {},
         {"mode": ["nearest", "linear"]}, 1, (9,),
     )  # fmt: skip
     indices = np.array([[[[0, 3], [10, 15]]]])
-    yield Grid(
+    yield OperatorGrid(
         "MaxUnpool", [real(1, 1, 2, 2), indices], {"kernel_shape": [2, 2], "strides": [2, 2]}
     )

@@ -15,7 +15,7 @@ from npu.graph.form import Array
 
 
 @dataclass(frozen=True)
-class Form:
+class OperatorForm:
     """An operator with inputs and attributes.
 
     Attributes:
@@ -40,7 +40,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Grid:
+class OperatorGrid:
     """What an operator is tried with.
 
     Attributes:
@@ -83,7 +83,7 @@ def form(
     version: int = 21,
     results: int = 1,
     domain: str = "",
-) -> Form:
+) -> OperatorForm:
     """Return a form: a model with one node, whose results are y0, y1, ..."""
     names = [f"x{index}" if value is not None else "" for index, value in enumerate(inputs)]
     while names and not names[-1]:
@@ -113,4 +113,4 @@ def form(
         else:
             kind = known.type.tensor_type.elem_type or onnx.TensorProto.FLOAT
             one.CopyFrom(helper.make_tensor_value_info(one.name, kind, ()))
-    return Form(helper.make_model(graph, opset_imports=sets, ir_version=10), values)
+    return OperatorForm(helper.make_model(graph, opset_imports=sets, ir_version=10), values)

@@ -30,7 +30,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from npu.graph.form import Attribute, Element, Operation, Target, Tensor, TensorType
-from npu.graph.form import Place as Placed
+from npu.graph.form import OperationPlace as Placed
 from npu.graph.importers.onnx_host import payload
 from npu.graph.importers.stablehlo import from_jax
 from npu.graph.importers.stablehlo_bytecode import context

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from npu.driver.bus import Access
+from npu.driver.bus import RegisterAccess
 from npu.image import pack, unpack
 from npu.image.packed_file import CHECKED, HEADER
 from npu.image.share import PIECE
@@ -28,7 +28,7 @@ WORD_BITS = 32
 
 
 @dataclass(frozen=True)
-class Damage:
+class PlanDamage:
     """A change of one entry.
 
     Attributes:
@@ -72,13 +72,13 @@ def others(value: object) -> list[object]:
     return [{}, {**value, "more": 1}, [], None]
 
 
-def damages(record: object) -> Iterator[Damage]:
+def damages(record: object) -> Iterator[PlanDamage]:
     """Yield every change of every entry, and every entry left out."""
     for path, value in entries(record):
         for other in others(value):
             if type(other) is not type(value) or other != value:
-                yield Damage(path, other, _changed(record, path, other))
-        yield Damage(path, "(nothing)", _changed(record, path, _NOTHING))
+                yield PlanDamage(path, other, _changed(record, path, other))
+        yield PlanDamage(path, "(nothing)", _changed(record, path, _NOTHING))
 
 
 _NOTHING = object()
@@ -173,7 +173,7 @@ def header_damages(files: Files) -> Iterator[tuple[str, Files]]:
         yield "reserved", with_image(files, flipped(files[IMAGE], bit))
 
 
-def table_damages(files: Files) -> Iterator[tuple[Damage, Files]]:
+def table_damages(files: Files) -> Iterator[tuple[PlanDamage, Files]]:
     """Yield every change of every entry of the image's table, all that covers it made to fit.
 
     What stands in plan.json as well is changed there, too.
@@ -251,8 +251,8 @@ def _batch_damages(batch: PreparedBatch, bit: int) -> Iterator[tuple[str, Prepar
 
 
 def _access_damages(
-    accesses: tuple[Access, ...], bit: int
-) -> Iterator[tuple[int, str, tuple[Access, ...]]]:
+    accesses: tuple[RegisterAccess, ...], bit: int
+) -> Iterator[tuple[int, str, tuple[RegisterAccess, ...]]]:
     """Yield a list of accesses with a bit changed in each address and each value."""
     for i, one in enumerate(accesses):
         value = 0 if one.value is None else one.value

@@ -32,7 +32,7 @@ _KINDS = {
 FORMATS = {"QOperator": QuantFormat.QOperator, "QDQ": QuantFormat.QDQ}
 
 
-class Net:
+class QuantisedNet:
     """A network that grows; every call returns the name of a result."""
 
     def __init__(self, *shape: int, seed: int = 1) -> None:
@@ -98,29 +98,29 @@ class Net:
         return onnx.shape_inference.infer_shapes(made)
 
 
-def _image() -> Net:
-    return Net(1, 8, 8, 8)
+def _image() -> QuantisedNet:
+    return QuantisedNet(1, 8, 8, 8)
 
 
-def _chained(*steps: Callable[[Net, str], str]) -> Any:  # noqa: ANN401
+def _chained(*steps: Callable[[QuantisedNet, str], str]) -> Any:  # noqa: ANN401
     net, y = _image(), "x"
     for step in steps:
         y = step(net, y)
     return net.model(y)
 
 
-def _conv(net: Net, x: str) -> str:
+def _conv(net: QuantisedNet, x: str) -> str:
     return net.conv(x, 16)
 
 
-def _plain(operator: str, **attributes: Any) -> Callable[[Net, str], str]:  # noqa: ANN401
+def _plain(operator: str, **attributes: Any) -> Callable[[QuantisedNet, str], str]:  # noqa: ANN401
     return lambda net, x: str(net(operator, x, **attributes))
 
 
 _relu = _plain("Relu")
 
 
-def _head(net: Net, x: str) -> str:
+def _head(net: QuantisedNet, x: str) -> str:
     pooled = net("Flatten", net("GlobalAveragePool", x))
     return net.dense(pooled, net.channels, 10)
 
@@ -151,7 +151,7 @@ def _squeeze_excite() -> Any:  # noqa: ANN401
 
 
 def _lstm() -> Any:  # noqa: ANN401
-    net = Net(6, 1, 12)
+    net = QuantisedNet(6, 1, 12)
     w, r = net.weight(1, 64, 12), net.weight(1, 64, 16)
     y = net("LSTM", net.product("x", 12, 12), w, r, hidden_size=16)
     rows = net("Reshape", y, net.fixed([6, 16], np.int64))
@@ -179,20 +179,20 @@ def _pad() -> Any:  # noqa: ANN401
 
 
 def _argmax() -> Any:  # noqa: ANN401
-    net = Net(4, 32)
+    net = QuantisedNet(4, 32)
     y = net.dense(net("Relu", net.dense("x", 32, 24)), 24, 10)
     return net.model(net("Cast", net("ArgMax", y, axis=1, keepdims=0), to=1))
 
 
 def _embedding() -> Any:  # noqa: ANN401
-    net = Net(1, 8)
+    net = QuantisedNet(1, 8)
     codes = net("Cast", net("Abs", net("Mul", "x", net.fixed(4))), to=7)
     rows = net("Gather", net.weight(40, 16, fan=1), codes)
     return net.model(net.product(net("Tanh", net.product(rows, 16, 24)), 24, 8))
 
 
 def _transformer() -> Any:  # noqa: ANN401
-    net = Net(1, 8, 32)
+    net = QuantisedNet(1, 8, 32)
     gains = [net.fixed(np.ones(32)) for _ in range(2)]
     betas = [net.fixed(np.zeros(32)) for _ in range(2)]
     n = net("LayerNormalization", "x", gains[0], betas[0])
@@ -207,21 +207,21 @@ def _transformer() -> Any:  # noqa: ANN401
 
 
 def _dense_network() -> Any:  # noqa: ANN401
-    net = Net(4, 32)
+    net = QuantisedNet(4, 32)
     return net.model(net.dense(net("Relu", net.dense("x", 32, 48)), 48, 10))
 
 
 def _products() -> Any:  # noqa: ANN401
-    net = Net(1, 6, 32)
+    net = QuantisedNet(1, 6, 32)
     y = net("Add", net.product("x", 32, 48), net.fixed(net.random.standard_normal(48)))
     return net.model(net.product(net("Relu", y), 48, 16))
 
 
-def _depthwise(net: Net, x: str) -> str:
+def _depthwise(net: QuantisedNet, x: str) -> str:
     return net.conv(net("Relu", net.conv(x, 8, group=8)), 16, 1)
 
 
-def _rows(net: Net, x: str) -> str:
+def _rows(net: QuantisedNet, x: str) -> str:
     turned = net("Transpose", x, perm=[0, 2, 3, 1])
     return str(net("Reshape", turned, net.fixed([64, net.channels], np.int64)))
 
@@ -258,7 +258,7 @@ NETWORKS: dict[str, Callable[[], Any]] = {
 """By what is in them."""
 
 
-class _Reader(CalibrationDataReader):  # type: ignore[misc]
+class _Calibration(CalibrationDataReader):  # type: ignore[misc]
     def __init__(self, shape: Sequence[int]) -> None:
         self.left = iter(inputs(shape, 16))
 
@@ -300,5 +300,5 @@ def quantised(name: str, form: str, per_channel: bool, kinds: str = "s8s8") -> A
         else:
             shape = [one.dim_value for one in made.graph.input[0].type.tensor_type.shape.dim]
             said |= {"quant_format": FORMATS[form], "activation_type": tensors}
-            quantize_static(before, after, _Reader(shape), weight_type=weights, **said)
+            quantize_static(before, after, _Calibration(shape), weight_type=weights, **said)
         return onnx.load(after)

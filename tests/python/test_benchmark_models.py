@@ -11,13 +11,13 @@ import pytest
 from golden import decoder
 from golden.contribution import check_block
 from golden.machine import ChipConfig, Machine
-from golden.session import Session
+from golden.session import GoldenSession
 from npu.compiler import compile_model
 from npu.compiler.model import Place
 from tb.bench.memory import Memory
 from tb.benchmarks import measured_models, model_benchmarks
 from tb.benchmarks.benchmark_load import BenchmarkLoad
-from tests.python.compiled_model import Chip, check_cache
+from tests.python.compiled_model import ModelChip, check_cache
 
 SHAPE = replace(measured_models.small_shape(layers=2, vocab=64), context=64)
 IDS = list(range(3, 27))
@@ -49,10 +49,10 @@ def test_cache_image(family: str, place: Place) -> None:
     """The staged cache is what the chip itself would have left there."""
     model = measured_models.tiny(family)
     compiled = compile_model(model, cache=place)
-    session = Session(model)
+    session = GoldenSession(model)
     trace = session.extend(IDS)
     image = measured_models.cache_image(compiled, session.cache, np.random.default_rng(4))
-    chip = Chip(compiled)
+    chip = ModelChip(compiled)
     where = chip.memory if compiled.cache.in_memory else chip.sram
     base = chip.kv_base if compiled.cache.in_memory else compiled.cache.base
     where[base : base + len(image)] = np.frombuffer(image, np.uint8)

@@ -22,7 +22,7 @@ from npu.compiler import (
     pack,
     unpack,
 )
-from npu.compiler.sram_allocation import Buffer, place
+from npu.compiler.sram_allocation import SramBuffer, place
 from npu.compiler.stream import gemm_share, norm_share
 from npu.compiler.weight_tiles import plain_bytes
 from spec.isa import Instruction, Opcode
@@ -50,7 +50,7 @@ def _input(model: QuantizedModel, rows: int) -> npt.NDArray[np.int16]:
 
 
 @dataclass(frozen=True)
-class Run:
+class BlockRun:
     """A run of a compiled block on the instruction-level model."""
 
     result: RunResult
@@ -62,7 +62,7 @@ def _run(
     x: npt.NDArray[np.int16],
     chip: Limits,
     words: list[Instruction] | None = None,
-) -> Run:
+) -> BlockRun:
     words = block.program.instructions if words is None else words
     memory = np.random.default_rng(7).integers(0, 256, MEMORY_BYTES, dtype=np.uint8)
     for base, data in (
@@ -80,7 +80,7 @@ def _run(
     result = Machine(config, memory, sram).run(start)
     output = INPUT + block.output_offset
     out = memory[output : output + block.output_bytes].view("<i2").astype(np.int16)
-    return Run(result, out.reshape(x.shape))
+    return BlockRun(result, out.reshape(x.shape))
 
 
 def _expected(trace: decoder.BlockTrace, name: str) -> npt.NDArray[Any]:
@@ -230,14 +230,14 @@ def test_place_keeps_live_buffers_apart() -> None:
         for i in range(12):
             first = int(rng.integers(0, 8))
             last = first + int(rng.integers(0, 4))
-            buffers.append(Buffer(str(i), int(rng.integers(1, 500)), first, last))
+            buffers.append(SramBuffer(str(i), int(rng.integers(1, 500)), first, last))
         at = place(buffers)
         for a in buffers:
             for b in buffers:
                 if a.name < b.name and a.first <= b.last and b.first <= a.last:
                     apart = at[a.name] + up(a.size) <= at[b.name]
                     assert apart or at[b.name] + up(b.size) <= at[a.name]
-    assert place([Buffer("a", 5, 0, 1), Buffer("b", 5, 2, 3)]) == {"a": 0, "b": 0}
+    assert place([SramBuffer("a", 5, 0, 1), SramBuffer("b", 5, 2, 3)]) == {"a": 0, "b": 0}
 
 
 def _packed() -> tuple[CompiledBlock, bytes]:

@@ -4,7 +4,7 @@
 import pytest
 
 from npu.compiler import ProgramBuilder
-from npu.compiler.attention_plan import Step, schedule
+from npu.compiler.attention_plan import UnitStep, schedule
 from npu.compiler.hazards import Board, Footprint, words
 from spec.isa import Engine
 from spec.isa.operands import Limits
@@ -105,12 +105,12 @@ def test_schedule(units: int, slots: int) -> None:
     """Every step of every unit once, in its order, and never in a buffer that is in use."""
     slots = min(units, slots)
     busy: dict[int, int] = {}
-    done: dict[int, list[Step]] = {unit: [] for unit in range(units)}
+    done: dict[int, list[UnitStep]] = {unit: [] for unit in range(units)}
     for step, unit in schedule(units, slots):
         done[unit].append(step)
-        if step == Step.SCORES:
+        if step == UnitStep.SCORES:
             assert unit % slots not in busy
             busy[unit % slots] = unit
-        elif step == Step.CONTEXT:
+        elif step == UnitStep.CONTEXT:
             assert busy.pop(unit % slots) == unit
-    assert all(steps == list(Step) for steps in done.values())
+    assert all(steps == list(UnitStep) for steps in done.values())

@@ -16,7 +16,7 @@ from npu.compiler import (
     CompiledModel,
     CompileError,
     PackError,
-    Share,
+    StreamShare,
     compile_model,
     overhead,
     pack,
@@ -30,7 +30,7 @@ from npu.compiler.shape import from_json, to_json
 from spec.isa import Opcode
 from spec.isa.operands import Limits
 from spec.paths import ROOT
-from tests.python.compiled_model import Chip, check_cache, check_tensors
+from tests.python.compiled_model import ModelChip, check_cache, check_tensors
 from weights.formats.recipe import parse_recipe
 from weights.model import QuantizedModel
 from weights.quantize import quantize_checkpoint
@@ -68,11 +68,11 @@ def _check(
     *,
     chunk: int | None = None,
     decode: int | None = None,
-) -> Chip:
+) -> ModelChip:
     """Prefill prompts one behind the other, then decode; compare everything at every step."""
     ids = _ids(model)
     trace = decoder.forward_trace(model, ids)
-    chip = Chip(compiled)
+    chip = ModelChip(compiled)
     sram = compiled.limits.sram_bytes
     names: set[str] = set()
     done = 0
@@ -100,7 +100,7 @@ def _check(
     return chip
 
 
-def _check_end(chip: Chip, trace: decoder.ModelTrace, positions: int, token: int) -> None:
+def _check_end(chip: ModelChip, trace: decoder.ModelTrace, positions: int, token: int) -> None:
     """Compare the logits, the token and the cache after a program."""
     want = trace.logits[positions - 1]
     np.testing.assert_array_equal(chip.logits(), want)
@@ -242,7 +242,7 @@ def test_few_query_heads_at_a_time(sram_bytes: int, stack: int) -> None:
     changes = {"context": 100, "layers": 1, "heads": 8, "kv_heads": 1, "head_dim": 8, "vocab": 17}
     model = _model("llama", tuple(changes.items()))
     ids, trace = _ids(model), decoder.forward_trace(model, _ids(model))
-    chip = Chip(compile_model(model, CHIP, cache="memory"))
+    chip = ModelChip(compile_model(model, CHIP, cache="memory"))
     chip.run(chip.model.prefill(97), ids[:97])
     chip.model = compile_model(model, replace(CHIP, sram_bytes=sram_bytes), cache="memory")
     chip.sram = chip.sram[:sram_bytes].copy()
@@ -276,12 +276,12 @@ def test_generate(family: str, place: Place) -> None:
     program = compiled.generate(len(ids), chunk=4)
     assert assemble(program.text).image() == program.program.image()
     for count in (1, 6):
-        chip = Chip(compiled)
+        chip = ModelChip(compiled)
         result = chip.run(program, ids, loop_left=count - 1)
         assert chip.tokens(count) == want[:count]
         assert (result.out_count, result.token) == (count, want[count - 1])
         assert result.pos == len(ids) + count - 2
-    chip = Chip(compiled)
+    chip = ModelChip(compiled)
     end = want.index(want[4])
     result = chip.run(program, ids, loop_left=5, eos=want[4])
     assert result.out_count == end + 1
@@ -307,7 +307,7 @@ def test_barriers_are_needed() -> None:
     barriers = [at for at, word in enumerate(words) if word.opcode == Opcode.BARRIER]
     assert len(barriers) > 20
     for at in barriers:
-        chip = Chip(compiled)
+        chip = ModelChip(compiled)
         rest = [*words[:at], *words[at + 1 :]]
         assert chip.execute(rest, pos=17, loop_left=1).races, f"barrier at {at}"
 
@@ -466,6 +466,6 @@ def test_shares_follow_the_stream() -> None:
     """A share that is not the next one of the stream is refused when it is emitted."""
     compiled = compile_model(_model("llama"), CHIP)
     first, second, *rest = compiled.shares
-    moved = replace(compiled, shares=(Share("h.0.norm1", 11, 64, first.bytes), second, *rest))
+    moved = replace(compiled, shares=(StreamShare("h.0.norm1", 11, 64, first.bytes), second, *rest))
     with pytest.raises(CompileError, match=r"share h\.0\.norm1 is at 64 of the stream, which"):
         moved.decode()

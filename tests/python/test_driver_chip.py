@@ -12,7 +12,7 @@ import pytest
 
 from golden.command import ModelBus
 from golden.machine import ChipConfig
-from npu.driver.bus import Access, access
+from npu.driver.bus import RegisterAccess, access
 from npu.driver.chip import PAGE, Chip, MemoryRegion, start_accesses
 from npu.driver.errors import DeviceError, ProgramFailed, RequestError
 from spec.isa import Engine, ErrorCode
@@ -170,11 +170,11 @@ class _Batching(ModelBus):
         super().__init__(np.zeros(1 << 18, np.uint8))
         self.lists: list[int] = []
 
-    async def access(self, several: Sequence[Access]) -> list[int]:
+    async def access(self, several: Sequence[RegisterAccess]) -> list[int]:
         self.lists.append(len(several))
         return [await self._one(one) for one in several]
 
-    async def _one(self, one: Access) -> int:
+    async def _one(self, one: RegisterAccess) -> int:
         if one.value is None:
             return await self.read32(one.address)
         await self.write32(one.address, one.value)
@@ -199,5 +199,5 @@ def test_a_program_takes_three_lists_of_accesses() -> None:
 def test_accesses_loop_without_lists() -> None:
     """Reads give the register, writes what was given, in order."""
     place = SEQ_BASE + SeqReg.POS
-    several = [Access(place), Access(place, 5), Access(place)]
+    several = [RegisterAccess(place), RegisterAccess(place, 5), RegisterAccess(place)]
     assert asyncio.run(access(_bus(), several)) == [0, 5, 5]

@@ -18,10 +18,10 @@ from npu.driver.command import (
     CommandPort,
     CompletionRing,
     Gemm,
-    Program,
+    ProgramDescriptor,
     RingStatus,
     Scalar,
-    Stream,
+    StagedStream,
     Vrelu,
     scalars,
 )
@@ -44,7 +44,7 @@ def test_images() -> None:
     tile = Gemm.packed(CmdOp.GEMM_S8, 2, 3, 7)
     words = tile.words()
     assert words == (2 | 3 << 8 | 7 << 16, 0 | 14 << 8 | 36 << 16, 7 | 3 << 8 | 12 << 16)
-    stream = Stream(0x2000, 4, 36)
+    stream = StagedStream(0x2000, 4, 36)
     streamed = 1 << 31 | 1 << 8 | 4 << 16 | 36 << 24
     expected: list[tuple[Descriptor, tuple[int, ...]]] = [
         (Command(scalars.add(1, 2)), (1 << 31, 1, 2, 0)),
@@ -64,7 +64,7 @@ def test_images() -> None:
             (1 << 31 | 27, 0, 0, 0, 0, 5, 6 | 7 << 8, 1 << 24),
         ),
         (
-            Program(0x4000, 4, pos=5, token=6, base0=0x70, base1=0x80, tag=9),
+            ProgramDescriptor(0x4000, 4, pos=5, token=6, base0=0x70, base1=0x80, tag=9),
             (1 << 31 | 48, 6, 0x70, 0x80, 0x4000, 4, 5, 9 << 24),
         ),
     ]
@@ -130,7 +130,7 @@ def test_tiles_share_the_registers() -> None:
             data += bytes(-len(data) % 4)
             bus.write_memory(DATA + 128 * i, data)
             tile = Gemm.packed(CmdOp.GEMM_S8, m, n, k)
-            stream = Stream(DATA + 128 * i, 0, len(data))
+            stream = StagedStream(DATA + 128 * i, 0, len(data))
             indices.append(buffer.add(Command(tile, stream, DATA + 128 * i + 64)))
             expected.append((a.astype(np.int32) @ b).ravel().tolist())
         assert indices == [0, 1, 2, 4, 5]
@@ -157,7 +157,7 @@ def test_submit_and_staged_bytes() -> None:
         await buffer.submit()
         await buffer.wait()
         bus.log.clear()
-        assert buffer.add(Program(0, 1)) == 7
+        assert buffer.add(ProgramDescriptor(0, 1)) == 7
         images = [buffer.image(7), buffer.image(0)]
         assert not bus.log
         await buffer.submit(per_entry=True)
@@ -280,7 +280,7 @@ def test_a_failure_is_named_and_the_ring_goes_on_behind_it(per_entry: bool) -> N
         for lap in range(9):
             model.faults.read_errors = [(0x3000, 0x300F)]
             buffer.add(Command(scalars.add(lap, 2), writeback=DATA))
-            bad = Command(Vrelu(4, 0, 0), Stream(0x3000, 0, 16))
+            bad = Command(Vrelu(4, 0, 0), StagedStream(0x3000, 0, 16))
             index = buffer.add(bad)
             buffer.add(Command(scalars.add(3, 4)))
             await buffer.submit(per_entry=per_entry)
@@ -393,11 +393,13 @@ def test_completion_ring(by_phase: bool, log2_size: int) -> None:
     asyncio.run(check())
 
 
-def _programs(bus: ModelBus, count: int) -> list[Program]:
+def _programs(bus: ModelBus, count: int) -> list[ProgramDescriptor]:
     """Put data and a copying program into memory; return a launch for each 64 bytes."""
     bus.write_memory(0x8000, copy_program())
     return [
-        Program(0x8000, 4, pos=i, token=i, base0=0x9000 + 64 * i, base1=0xA000 + 64 * i, tag=i + 1)
+        ProgramDescriptor(
+            0x8000, 4, pos=i, token=i, base0=0x9000 + 64 * i, base1=0xA000 + 64 * i, tag=i + 1
+        )
         for i in range(count)
     ]
 
@@ -442,7 +444,7 @@ def test_failing_program() -> None:
         buffer = await opened(model)
         records = await CompletionRing.enable(buffer.port, 0x4000, 3)
         good = _programs(model, 1)[0]
-        bad = Program(0x8000, 3, base0=0x9000, base1=0xA000)  # without its END
+        bad = ProgramDescriptor(0x8000, 3, base0=0x9000, base1=0xA000)  # without its END
         buffer.add(good)
         buffer.add(bad)
         buffer.add(good)
@@ -465,7 +467,7 @@ def test_failing_program() -> None:
 def test_program_of_a_launch() -> None:
     """A StartState is split between descriptor and `prepare`."""
     launch = StartState(0x8000, 4, bases=(0x10, 0x20, 0, 0, 0, 0, 0, 0), pos=3, token=5)
-    assert Program.of(launch, tag=7) == Program(0x8000, 4, 3, 5, 0x10, 0x20, 7)
+    assert ProgramDescriptor.of(launch, tag=7) == ProgramDescriptor(0x8000, 4, 3, 5, 0x10, 0x20, 7)
 
 
 def test_operand_and_stream_share_a_word() -> None:
@@ -474,7 +476,7 @@ def test_operand_and_stream_share_a_word() -> None:
     async def check() -> None:
         model = model_bus()
         buffer = await opened(model)
-        stream = Stream(DATA, 8, 12)
+        stream = StagedStream(DATA, 8, 12)
         buffer.add(Command(Scalar(CmdOp.ADD, DATA, 5), stream, writeback=DATA + 64))
         await buffer.submit()
         assert [result.value for result in await buffer.wait()] == [DATA + 5]
@@ -492,7 +494,7 @@ def _random_command(rng: np.random.Generator, scratch_bytes: int) -> Command:
 
     narrow = scratch_bytes == 64
     base = 60 if narrow else 252
-    stream = Stream(0x2000 + pick(0, 64, 4), pick(0, base, 4), min(pick(0, 60, 4), 63))
+    stream = StagedStream(0x2000 + pick(0, 64, 4), pick(0, base, 4), min(pick(0, 60, 4), 63))
     has_stream = rng.random() < 0.5
     kind = rng.integers(3)
     operation: Scalar | Gemm | Vrelu

@@ -21,7 +21,7 @@ from npu.compiler.model import Place
 from npu.driver import generate
 from npu.driver.chip import PAGE, Chip
 from npu.driver.errors import ProgramFailed
-from npu.driver.generate import Plan, PromptError
+from npu.driver.generate import PromptError, PromptPlan
 from npu.driver.sampling import Sampler
 from npu.planner.placement import Placement
 from tests.python.golden_support import random_model
@@ -49,7 +49,7 @@ def _chip(placement: Placement) -> Chip:
 
 def _placed(
     model: QuantizedModel, prompt: Sequence[int], place: Place = "auto", *, logits: bool = False
-) -> tuple[Chip, Plan]:
+) -> tuple[Chip, PromptPlan]:
     placement = Placement(compile_model(model, cache=place))
     plan = placement.plan(prompt, logits=logits)
     return _chip(placement), plan
@@ -81,7 +81,7 @@ def test_sampled_is_the_network() -> None:
     """The host draws from the logits of the network, one start per token."""
     model = _model()
     chip, plan = _placed(model, PROMPT, logits=True)
-    plan = Plan.of_json(json.loads(json.dumps(plan.to_json())))
+    plan = PromptPlan.of_json(json.loads(json.dumps(plan.to_json())))
     settings: dict[str, Any] = {"unit": model.scales["logits"], "temperature": 0.9}
     settings |= {"top_k": 9, "seed": 5}
     seen: list[npt.NDArray[np.int16]] = []
@@ -90,7 +90,7 @@ def test_sampled_is_the_network() -> None:
             chip, plan, 12, Sampler(**settings).choose, on_token=lambda _, row: seen.append(row)
         )
     )
-    golden, sampler, ids = session.Session(model), Sampler(**settings), []
+    golden, sampler, ids = session.GoldenSession(model), Sampler(**settings), []
     row = golden.prefill(PROMPT)[-1]
     for logits in seen:
         assert np.array_equal(logits, row)
@@ -173,4 +173,4 @@ def test_wide_head_is_split() -> None:
         assert asyncio.run(generate.greedy(chip, plan, 3)).ids == ids
         asyncio.run(generate.sampled(chip, plan, 1, lambda row: int(row.argmax())))
         logits = np.frombuffer(chip.bus.read_memory(plan.logits, 2 * plan.vocab), "<i2")
-        assert np.array_equal(logits, session.Session(one).prefill(PROMPT)[-1])
+        assert np.array_equal(logits, session.GoldenSession(one).prefill(PROMPT)[-1])

@@ -64,7 +64,7 @@ def now(coroutine: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(coroutine)
 
 
-class Chip:
+class WindowBus:
     """A bus with short names for its windows."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 - handed through
@@ -114,7 +114,7 @@ class Chip:
         return self.read(CMD_BASE + CmdReg.DESC_STATUS) & 0xFF
 
 
-def _doubled(chip: Chip, source: int, target: int) -> bool:
+def _doubled(chip: WindowBus, source: int, target: int) -> bool:
     """Whether the target holds twice the source, with the saturation of VEC ADD."""
     x = chip.memory[source : source + 64].view(np.int8).astype(int)
     y = chip.memory[target : target + 64].view(np.int8).astype(int)
@@ -123,7 +123,7 @@ def _doubled(chip: Chip, source: int, target: int) -> bool:
 
 def test_every_register_after_reset() -> None:
     """All windows read their documented reset values, and nothing beside."""
-    chip = Chip(config=ChipConfig(array_dim=8), scratch_bytes=128)
+    chip = WindowBus(config=ChipConfig(array_dim=8), scratch_bytes=128)
     identity = {
         COP_BASE + CopReg.CONFIG: 3 << 8 | 1 << 4 | 1,
         CHIP_BASE + ChipReg.VERSION: 1 << 16 | 2 << 8 | 2,
@@ -147,7 +147,7 @@ def test_every_register_after_reset() -> None:
 
 def test_coprocessor_behind_the_bus() -> None:
     """Its window, its interrupt, the regions that it obeys, and the soft reset of all."""
-    chip = Chip()
+    chip = WindowBus()
     chip.cop.execute(encode(CopOp.MACC), 7, 6)
     assert chip.read(COP_BASE + CopReg.ACC_LO) == 42
     chip.write(CHIP_BASE + ChipReg.REGION0_BASE, 0x1000)
@@ -170,7 +170,7 @@ def test_coprocessor_behind_the_bus() -> None:
 
 def test_storage() -> None:
     """Registers of sequencer and chip keep the bits that they have."""
-    chip, rng = Chip(), seeded(600)
+    chip, rng = WindowBus(), seeded(600)
     for window in load_all():
         if window.base == CMD_BASE:
             continue
@@ -185,7 +185,7 @@ def test_storage() -> None:
 
 def test_program_by_register() -> None:
     """START runs a program; status, interrupt and last registers tell."""
-    chip = Chip()
+    chip = WindowBus()
     length = chip.put_program(COPY)
     with pytest.raises(NoInterruptError, match="IRQ_STATUS is 0x0, IRQ_ENABLE is 0x2"):
         now(chip.bus.wait_interrupt())
@@ -216,7 +216,7 @@ def test_program_by_register() -> None:
 
 def test_failing_program_by_register() -> None:
     """The report stays until STATUS.ERROR is cleared; a soft reset leaves registers alone."""
-    chip = Chip()
+    chip = WindowBus()
     chip.seq(SeqReg.UCODE_LEN, chip.put_program(FAILING))
     chip.seq(SeqReg.UCODE_BASE, UCODE)
     chip.seq(SeqReg.BASE2, MEMORY_BYTES)
@@ -242,7 +242,7 @@ def test_failing_program_by_register() -> None:
 
 def test_queue_of_programs() -> None:
     """Two programs and an operation between them, with the descriptors' own registers."""
-    chip = Chip()
+    chip = WindowBus()
     length = chip.put_program(COPY)
     chip.seq(SeqReg.POS, 1234)
     middle = TARGET + 0x100
@@ -268,7 +268,7 @@ def test_queue_of_programs() -> None:
 
 def test_failing_program_in_the_queue() -> None:
     """0x06, the sequencer's STATUS and the record name the error, and the next entry waits."""
-    chip = Chip()
+    chip = WindowBus()
     length = chip.put_program(FAILING)
     chip.seq(SeqReg.BASE2, MEMORY_BYTES)
     chip.write(CMD_BASE + CmdReg.CQ_BASE, RECORDS)
@@ -284,7 +284,7 @@ def test_failing_program_in_the_queue() -> None:
 
 def test_regions_protect_what_the_port_does() -> None:
     """The chip's regions are whole pages; a locked one stays."""
-    chip = Chip()
+    chip = WindowBus()
     region = CHIP_BASE + ChipReg.REGION0_BASE
     chip.write(region, 0x0000)
     chip.write(region + 4, 0x1FFF)
@@ -306,7 +306,7 @@ def test_regions_protect_what_the_port_does() -> None:
 
 def test_soft_reset_reaches_the_port() -> None:
     """CTRL.SOFT_RESET stops a ring that waits for its completion ring."""
-    chip = Chip()
+    chip = WindowBus()
     chip.write(CMD_BASE + CmdReg.CQ_BASE, RECORDS)
     chip.write(CMD_BASE + CmdReg.CQ_CTRL, 1)
     chip.ring(scalar(CmdOp.ADD, 1, 1), scalar(CmdOp.ADD, 1, 2))
@@ -333,7 +333,7 @@ def test_places_for_faults() -> None:
 
 def test_bad_arguments() -> None:
     """Errors name what was given and what is allowed."""
-    chip = Chip()
+    chip = WindowBus()
     with pytest.raises(ValueError, match=r"given address 0x2, allowed multiples of 4 < 0x400"):
         chip.read(2)
     with pytest.raises(ValueError, match=r"given address 0x400,"):

@@ -14,7 +14,7 @@ from tests.python.command_bench import (
     OWNER,
     START,
     WRITEBACK,
-    Bench,
+    CommandBench,
     pack,
     scalar,
     tile,
@@ -70,7 +70,7 @@ def test_access(size: int) -> None:
 
 def test_scratchpad_pages() -> None:
     """Every page keeps its own bytes; strobes choose among them."""
-    bench = Bench(scratch_bytes=256)
+    bench = CommandBench(scratch_bytes=256)
     for page in range(4):
         bench.write(CmdReg.SCRATCH_PAGE, page)
         bench.scratch(bytes(range(64 * page, 64 * page + 64)))
@@ -101,7 +101,7 @@ def test_bad_arguments() -> None:
 
 def test_start_and_clear() -> None:
     """DONE raises the interrupt until it is cleared; both bits at once clear, then start."""
-    bench = Bench()
+    bench = CommandBench()
     assert not bench.port.irq
     assert bench.operate(CmdOp.ADD, 0xFFFF_FFFF, 3) == (2, 0)
     assert bench.read(CmdReg.CTRL_STATUS) == 2 and bench.port.irq
@@ -118,7 +118,7 @@ def test_start_and_clear() -> None:
 
 def test_clear_leaves_what_it_should() -> None:
     """CLEAR clears the ring's status and counters, not PERF_*; PERF_ERRORS does those."""
-    bench = Bench()
+    bench = CommandBench()
     assert bench.read(CmdReg.DESC_STATUS) == 1
     assert bench.run(scalar(CmdOp.ADD, 1, 2), pack(0, 0, 0, 0)) == 0x44
     assert bench.read(CmdReg.DESC_STATUS) == 0x44 | 1 << 9 | 1 << 19
@@ -141,7 +141,7 @@ def test_clear_leaves_what_it_should() -> None:
 
 def test_the_ring_status_outlives_an_operation_by_register() -> None:
     """A start by register leaves DESC_STATUS alone."""
-    bench = Bench()
+    bench = CommandBench()
     bench.run(scalar(CmdOp.ADD, 1, 2))
     bench.write(CmdReg.CMD_PARAM, 0)
     bench.operate(CmdOp.MUL_LO, 1 << 31, 6)
@@ -151,7 +151,7 @@ def test_the_ring_status_outlives_an_operation_by_register() -> None:
 
 def test_a_reserved_lane() -> None:
     """RESULT stays, the operation counts, and is an error but not an unsupported one."""
-    bench = Bench()
+    bench = CommandBench()
     kept = bench.operate(CmdOp.MUL_LO, 0x12345678, 0x9ABCDEF0)
     assert bench.operate(CmdOp.DOT4_FP8_E4M3, 0x007F0000, 0) == kept
     assert bench.read(CmdReg.CTRL_STATUS) == 6
@@ -167,7 +167,7 @@ def test_a_reserved_lane() -> None:
 
 def test_tiles_by_register() -> None:
     """A GEMM and a VRELU leave RESULT; a refused tile changes nothing and is unsupported."""
-    bench = Bench()
+    bench = CommandBench()
     kept = bench.operate(CmdOp.SUB, 3, 5)
     data = bytes(range(120, 184))
     bench.scratch(data)
@@ -194,7 +194,7 @@ def test_tiles_by_register() -> None:
 
 def test_counters_wrap() -> None:
     """Counters are 32 bits."""
-    bench = Bench()
+    bench = CommandBench()
     bench.port.state.counters[CmdReg.PERF_OPS] = 0xFFFF_FFFF
     bench.operate(CmdOp.ADD)
     assert bench.counters() == {}
@@ -202,7 +202,7 @@ def test_counters_wrap() -> None:
 
 def test_soft_reset_while_idle() -> None:
     """Registers, status, counters and the entries of the ring stay."""
-    bench = Bench()
+    bench = CommandBench()
     bench.run(scalar(CmdOp.ADD, 5, 6), pack(OWNER | WRITEBACK, 0, 0, 0))
     before = {register: bench.read(register) for register in CmdReg}
     bench.port.soft_reset()
@@ -211,7 +211,7 @@ def test_soft_reset_while_idle() -> None:
 
 def test_cycles_are_not_modelled() -> None:
     """What counts cycles reads 0 whatever has happened, and nothing else is exempt."""
-    bench = Bench()
+    bench = CommandBench()
     bench.run(scalar(CmdOp.ADD, 5, 6))
     assert {CmdReg(it).name for it in CYCLE_REGISTERS} == {
         "PERF_CYCLES", "PERF_STALL_CYCLES", "DESC_TIMEOUT_COUNT",

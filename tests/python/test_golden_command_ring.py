@@ -23,7 +23,7 @@ from tests.python.command_bench import (
     STREAM,
     TARGET,
     WRITEBACK,
-    Bench,
+    CommandBench,
     extended,
     launch,
     pack,
@@ -38,9 +38,9 @@ GEMM = CmdOp.GEMM_S8
 ADD = scalar(CmdOp.ADD, 1, 2)
 
 
-def _shaped(shape: tuple[int, int, int] = FULL, launch: Launch | None = None) -> Bench:
+def _shaped(shape: tuple[int, int, int] = FULL, launch: Launch | None = None) -> CommandBench:
     """Return a bench whose tile registers and scratchpad are filled."""
-    bench = Bench(launch=launch)
+    bench = CommandBench(launch=launch)
     bench.shape(shape)
     bench.scratch(bytes(range(100, 164)))
     return bench
@@ -48,7 +48,7 @@ def _shaped(shape: tuple[int, int, int] = FULL, launch: Launch | None = None) ->
 
 def test_a_batch() -> None:
     """Three operations; the registers of an operation by register keep their values."""
-    bench = Bench()
+    bench = CommandBench()
     bench.write(CmdReg.OP_A, 0x1111)
     status = bench.run(ADD, scalar(CmdOp.MUL_LO, 1 << 20, 1 << 21), scalar(CmdOp.MAC_S16, 9, 7, 5))
     assert status == DONE
@@ -63,7 +63,7 @@ def test_a_batch() -> None:
 
 def test_laps() -> None:
     """Batches of every size over many laps, on a ring that is not aligned to 16 bytes."""
-    bench = Bench(base=RING + 4)
+    bench = CommandBench(base=RING + 4)
     total = 0
     for size in (7, 1, 5, 7, 3, 2, 6, 4, 7):
         for number in range(size):
@@ -80,7 +80,7 @@ def test_laps() -> None:
 @pytest.mark.parametrize("tail", [0, 5])
 def test_nothing_to_run(tail: int) -> None:
     """An empty ring and a misaligned one are faults; the alignment is looked at first."""
-    bench = Bench()
+    bench = CommandBench()
     bench.record_to(3)
     bench.write(CmdReg.CMD_IRQ, 1)
     bench.write(CmdReg.DESC_TAIL, tail)
@@ -226,7 +226,7 @@ def test_extended_operations() -> None:
 
 def test_extended_needs_its_second_entry() -> None:
     """0x06 after one entry, and again with both: the entry is read again."""
-    bench = Bench()
+    bench = CommandBench()
     whole = extended(CmdOp.ADD, 4, 5)
     assert bench.run(ADD, whole[:16]) == FAILED
     assert (bench.read(CmdReg.DESC_TAIL), bench.read(CmdReg.DESC_BYTES_READ)) == (1, 32)
@@ -252,7 +252,7 @@ def test_reserved_bits_of_an_operation(word: int, bits: list[int]) -> None:
     for bit in range(32):
         words = clean.copy()
         words[word] |= 1 << bit
-        bench = Bench(launch=_ended)
+        bench = CommandBench(launch=_ended)
         status = bench.run(words.tobytes())
         if bit in bits:
             assert status == FAILED, f"bit {bit}"
@@ -265,14 +265,16 @@ def test_reserved_bits_of_an_operation(word: int, bits: list[int]) -> None:
 def test_a_larger_chip_has_more_fields(size: int, taken: bool) -> None:
     """The wide bits of shape, places and strides; bits above 23 stay reserved."""
     wide = extended(CmdOp.ADD, 4, 5, flags=0xC0 << 16, shape=(0xFCFC80, 0xC0C0C0, 0xF0F0F0))
-    bench = Bench(scratch_bytes=size)
+    bench = CommandBench(scratch_bytes=size)
     assert bench.run(wide) == (DONE if taken else FAILED)
-    assert Bench(scratch_bytes=size).run(extended(CmdOp.ADD, shape=(1 << 24, 0, 0))) == FAILED
+    assert (
+        CommandBench(scratch_bytes=size).run(extended(CmdOp.ADD, shape=(1 << 24, 0, 0))) == FAILED
+    )
 
 
 def test_plain_entries_ignore_what_they_do_not_use() -> None:
     """Without bit 4 every other bit of word 0 is free, bit 5 too."""
-    bench = Bench()
+    bench = CommandBench()
     free = sum(1 << bit for bit in (5, *RESERVED_FIRST)) | 0x3F3F0000
     assert bench.run(scalar(CmdOp.SUB, 9, 4, flags=free)) == DONE
     assert bench.read(CmdReg.RESULT) == 5
@@ -280,7 +282,7 @@ def test_plain_entries_ignore_what_they_do_not_use() -> None:
 
 def test_owner_bit() -> None:
     """0x44, even if the second entry of an extended one cannot be read."""
-    bench = Bench()
+    bench = CommandBench()
     bench.memory.read_errors.append((RING + 32, RING + 47))
     assert bench.run(ADD, pack(EXTENDED, 0, 0, 0, 0, 0, 0, 0)) == 0x44
     assert bench.read(CmdReg.DESC_BYTES_READ) == 32
@@ -290,7 +292,7 @@ def test_owner_bit() -> None:
 @pytest.mark.parametrize(("base", "first"), [(RING, 2), (RING + 8, 1)])
 def test_fetch_error(base: int, first: int) -> None:
     """0x14 at the entry whose bytes share a word with the fault; entries before it complete."""
-    bench = Bench(base=base)
+    bench = CommandBench(base=base)
     bench.memory.read_errors.append((RING + 0x20, RING + 0x20))
     assert bench.run(ADD, ADD, ADD) == 0x14
     assert bench.read(CmdReg.DESC_TAIL) == bench.field("DESC_STATUS_INDEX") == first
@@ -305,7 +307,7 @@ def test_fetch_error(base: int, first: int) -> None:
 
 def test_fetch_error_in_the_second_entry() -> None:
     """0x14 with one entry taken."""
-    bench = Bench()
+    bench = CommandBench()
     bench.memory.read_errors.append((RING + 16, RING + 16))
     assert bench.run(extended(CmdOp.ADD, 1, 1)) == 0x14
     assert bench.read(CmdReg.DESC_BYTES_READ) == 16
@@ -314,7 +316,7 @@ def test_fetch_error_in_the_second_entry() -> None:
 
 def test_beyond_the_memory_and_around_the_address_space() -> None:
     """No memory is an error; the entry after the last of the address space is at 0."""
-    bench = Bench()
+    bench = CommandBench()
     bench.write(CmdReg.DESC_BASE, MEMORY_BYTES - 16)
     bench.memory.data[-16:] = np.frombuffer(ADD, np.uint8)
     bench.write(CmdReg.DESC_HEAD, 2)
@@ -324,7 +326,7 @@ def test_beyond_the_memory_and_around_the_address_space() -> None:
     assert bench.read(CmdReg.DESC_STATUS) & 0xFF == 0x14
     assert bench.read(CmdReg.DESC_TAIL) == 1
 
-    bench = Bench()
+    bench = CommandBench()
     bench.memory.data[:16] = np.frombuffer(scalar(CmdOp.SUB, 8, 1), np.uint8)
     bench.write(CmdReg.DESC_BASE, 0xFFFF_FFF0)
     bench.write(CmdReg.DESC_TAIL, 1)
@@ -339,7 +341,7 @@ def test_a_refused_operation() -> None:
     assert bench.run(ADD, scalar(GEMM, SOURCE, 0, flags=stream(0, 4))) == FAILED
     assert bench.scratch()[:4] == bench.target(4, SOURCE)
     assert bench.read(CmdReg.PERF_OPS) == 1
-    bench = Bench()
+    bench = CommandBench()
     assert bench.run(scalar(CmdOp.DOT4_FP8_E4M3, 0xFF, 0)) == FAILED
     expected = {"OPS": 1, "ERRORS": 1, "UNSUPPORTED_OPS": 1}
     assert {name: bench.counters().get(name) for name in expected} == expected
@@ -347,7 +349,7 @@ def test_a_refused_operation() -> None:
 
 def test_ternary_is_latched_for_the_ring() -> None:
     """CMD_PARAM.TERNARY holds for all descriptors of a run."""
-    bench = Bench()
+    bench = CommandBench()
     bench.write(CmdReg.CMD_PARAM, 2)
     assert bench.run(scalar(CmdOp.DOT16_S2, 2, 1, 10)) == DONE
     assert bench.read(CmdReg.RESULT) == 9
@@ -389,7 +391,7 @@ def test_protection() -> None:
 
 def test_errors_strike_whole_words() -> None:
     """An error of one byte is one of its 16, and an access splits at 16 and at 2^32."""
-    memory = Bench().memory
+    memory = CommandBench().memory
     memory.read_errors.append((TARGET, TARGET))
     with pytest.raises(MemoryFaultError, match="0x200c"):
         memory.read(TARGET + 12, 4)
@@ -435,7 +437,7 @@ def test_time_out(silent: str) -> None:
 
 def test_silence_without_a_time_out() -> None:
     """DESC_TIMEOUT 0 waits for ever, which the model cannot."""
-    bench = Bench()
+    bench = CommandBench()
     bench.write(CmdReg.DESC_TIMEOUT, 0)
     bench.memory.silent_reads = True
     with pytest.raises(EndlessWaitError, match="DESC_TIMEOUT is 0"):
@@ -444,7 +446,7 @@ def test_silence_without_a_time_out() -> None:
 
 def test_interrupt_per_entry() -> None:
     """ENTRY is set by what finishes while PER_ENTRY is set, and acknowledged on its own."""
-    bench = Bench()
+    bench = CommandBench()
     bench.run(ADD)
     assert bench.field("CMD_IRQ_ENTRY") == 0
     bench.write(CmdReg.CMD_IRQ, 1)
@@ -468,7 +470,7 @@ def test_interrupt_per_entry() -> None:
 
 def test_a_start_clears_the_entry() -> None:
     """A start by register clears ENTRY as well."""
-    bench = Bench()
+    bench = CommandBench()
     bench.write(CmdReg.CMD_IRQ, 1)
     bench.run(ADD)
     bench.write(CmdReg.CMD_PARAM, 0)
@@ -515,7 +517,7 @@ FAILURES = [
 @pytest.mark.parametrize(("descriptor", "first"), FAILURES)
 def test_records_of_failures(descriptor: bytes, first: int) -> None:
     """The record has the code, and words 1 and 2 are 0."""
-    bench = Bench(launch=_ended)
+    bench = CommandBench(launch=_ended)
     bench.record_to(2)
     assert bench.run(descriptor) == first & 0xFF
     assert bench.record(0) == (first, 0, 0, 0)
@@ -526,7 +528,7 @@ def test_records_of_failures(descriptor: bytes, first: int) -> None:
 def test_record_of_a_fetch_error() -> None:
     """Operation, tag and program bit are 0, whichever entry could not be read."""
     for first in (0, 1):
-        bench = Bench()
+        bench = CommandBench()
         bench.record_to(2)
         bench.memory.read_errors.append((RING + 16 * first, RING + 16 * first))
         assert bench.run(extended(CmdOp.SUB, tag=9)) == 0x14
@@ -543,7 +545,7 @@ def test_program_fields() -> None:
             words[word] ^= 1 << bit
             if word == 0 and bit in bits:
                 continue
-            status = Bench(launch=_ended).run(words.tobytes())
+            status = CommandBench(launch=_ended).run(words.tobytes())
             assert status == (DONE if bit in bits else FAILED), f"word {word}, bit {bit}"
 
 
@@ -555,18 +557,18 @@ def test_program_arguments() -> None:
         seen.append(program)
         return ProgramEnd(0, 0)
 
-    bench = Bench(launch=record)
+    bench = CommandBench(launch=record)
     assert bench.run(launch(0x1230, 7, pos=8, token=9, bases=(10, 11), tag=0xFF)) == DONE
     assert seen == [LaunchWords(ucode_base=0x1230, ucode_len=7, pos=8, token=9, base0=10, base1=11)]
     assert bench.read(CmdReg.PERF_OPS) == 1
     assert bench.field("DEBUG_OPCODE") == 0
     with pytest.raises(NotImplementedError, match="launch="):
-        Bench().run(launch(0x1230, 7))
+        CommandBench().run(launch(0x1230, 7))
 
 
 def test_laps_of_the_completion_ring() -> None:
     """Records go round, the phase changes with every lap, indices run on."""
-    bench = Bench()
+    bench = CommandBench()
     bench.record_to(1)
     for count in range(9):
         assert bench.run(scalar(CmdOp.ADD, count, 100)) == DONE
@@ -581,7 +583,7 @@ def test_laps_of_the_completion_ring() -> None:
 
 def test_indices_of_the_completion_ring_wrap() -> None:
     """CQ_HEAD counts modulo 65,536, and the phase goes on alternating."""
-    bench = Bench()
+    bench = CommandBench()
     bench.record_to(3)
     bench.port.state.cq_head = 0xFFFF
     bench.write(CmdReg.CQ_TAIL, 0xFFFE)
@@ -600,7 +602,7 @@ def test_indices_of_the_completion_ring_wrap() -> None:
 
 def test_a_full_completion_ring() -> None:
     """The ring waits and stays busy; writes then change registers only; room lets it go on."""
-    bench = Bench()
+    bench = CommandBench()
     bench.record_to(1)
     bench.write(CmdReg.CMD_IRQ, 1)
     bench.put(*(scalar(CmdOp.ADD, number, 40) for number in range(4)))
@@ -631,7 +633,7 @@ def test_a_full_completion_ring() -> None:
 
 def test_soft_reset_of_a_waiting_ring() -> None:
     """It stops without a report, and DESC_TAIL stays on the entry under way."""
-    bench = Bench()
+    bench = CommandBench()
     bench.record_to(0)
     bench.run(ADD, scalar(CmdOp.SUB, 9, 1))
     assert bench.read(CmdReg.CTRL_STATUS) == 1
@@ -647,7 +649,7 @@ def test_soft_reset_of_a_waiting_ring() -> None:
 def test_a_record_that_fails() -> None:
     """0x94 and the tail stays, but a descriptor that failed before keeps its own code."""
     for descriptor, code in ((ADD, 0x94), (pack(0, 0, 0, 0), 0x44)):
-        bench = Bench()
+        bench = CommandBench()
         bench.record_to(1)
         bench.write(CmdReg.CMD_IRQ, 1)
         bench.memory.write_errors.append((RECORDS, RECORDS))
@@ -655,7 +657,7 @@ def test_a_record_that_fails() -> None:
         assert (bench.read(CmdReg.CQ_HEAD), bench.read(CmdReg.DESC_TAIL)) == (0, 0)
         assert bench.read(CmdReg.PERF_ERRORS) == bench.read(CmdReg.PERF_UNSUPPORTED_OPS) == 1
         assert bench.field("CMD_IRQ_ENTRY") == 1
-    bench = Bench()
+    bench = CommandBench()
     bench.record_to(1)
     bench.memory.silent_writes = True
     assert bench.run(ADD) == TIMEOUT
@@ -663,7 +665,7 @@ def test_a_record_that_fails() -> None:
 
 def test_head_of_entries_is_not_passed() -> None:
     """What lies behind DESC_HEAD is not looked at, owner bit or not."""
-    bench = Bench()
+    bench = CommandBench()
     bench.put(ADD, ADD, ADD)
     bench.write(CmdReg.DESC_HEAD, 2)
     bench.next = 2

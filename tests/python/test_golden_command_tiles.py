@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from golden.command import tiles
-from golden.command.tiles import RefusedError, ScratchTile
+from golden.command.tiles import ScratchTile, TilesRefusedError
 from spec.regs import CmdOp
 from tests.python.golden_support import Rng, integers, seeded
 
@@ -68,7 +68,7 @@ def test_gemm(op: CmdOp, size: int) -> None:
     for _ in range(3000):
         tile = _random_tile(rng, size)
         if not _is_legal(op, tile, size):
-            with pytest.raises(RefusedError):
+            with pytest.raises(TilesRefusedError):
                 tiles.check(op, tile, size)
             continue
         legal += 1
@@ -132,17 +132,17 @@ def test_gemm_edges(change: dict[str, int], fine: bool) -> None:
     if fine:
         tiles.check(CmdOp.GEMM_S8, tile, 64)
     else:
-        with pytest.raises(RefusedError):
+        with pytest.raises(TilesRefusedError):
             tiles.check(CmdOp.GEMM_S8, tile, 64)
 
 
 def test_half_a_byte_is_a_byte() -> None:
     """With nibbles an odd last element takes its whole byte from C."""
     tile = ScratchTile(m=1, n=1, k=3, length=0, a=0, b=64, c=0, stride_a=0, stride_b=1, stride_c=0)
-    with pytest.raises(RefusedError):
+    with pytest.raises(TilesRefusedError):
         tiles.check(CmdOp.GEMM_S4, tile, 64)
     tiles.check(CmdOp.GEMM_S4, replace(tile, c=4), 64)
-    with pytest.raises(RefusedError):
+    with pytest.raises(TilesRefusedError):
         tiles.check(CmdOp.GEMM_S4, replace(tile, c=32), 64)
     tiles.check(CmdOp.GEMM_S4, replace(tile, c=36), 64)
 
@@ -169,7 +169,7 @@ def test_vrelu(size: int) -> None:
         length = int(rng.integers(0, size // 2))
         tile = replace(LEGAL, length=length, a=source, b=target)
         if length == 0 or max(source, target) + length > size:
-            with pytest.raises(RefusedError):
+            with pytest.raises(TilesRefusedError):
                 tiles.check(CmdOp.VRELU_S8, tile, size)
             kinds.add("refused")
             continue

@@ -11,11 +11,11 @@ import pytest
 from golden.command import GuardedRange
 from golden.coprocessor import (
     ArrayMemory,
-    Fault,
+    CopFault,
+    CopInstruction,
+    CopResult,
     FaultCode,
-    Instruction,
     RefusedError,
-    Result,
     Uncertain,
 )
 from golden.coprocessor.memory import Range
@@ -26,7 +26,7 @@ from tests.python.coprocessor_support import (
     COUNT_IN_RS2,
     MEMORY_BYTES,
     WRITERS,
-    Machine,
+    CopMachine,
     element_bytes,
     word,
 )
@@ -100,7 +100,7 @@ def test_any_fault_anywhere(seed: int) -> None:
             quiet_reads=one_range(rng, near, 0.15),
             quiet_writes=one_range(rng, near, 0.15),
         )
-        machine = Machine(memory)
+        machine = CopMachine(memory)
         machine.cop.limit = int(rng.choice([0, 100, 256]))
         machine.cop.state.acc = int(rng.integers(0, 1 << 40))
         ref = reference.Reference(
@@ -137,10 +137,10 @@ def without(ranges: list[Range], hole: Range | None) -> list[Range]:
 
 
 def compare(
-    machine: Machine,
+    machine: CopMachine,
     ref: reference.Reference,
-    result: Result,
-    expected: reference.Outcome,
+    result: CopResult,
+    expected: reference.CopOutcome,
 ) -> None:
     """Hold golden's fault, state, memory and open bytes against the plain model's."""
     fault = machine.cop.fault
@@ -163,7 +163,7 @@ def compare(
 @pytest.mark.parametrize("name", [*COUNT_IN_RD, *COUNT_IN_RS2])
 def test_length_comes_before_everything(name: str) -> None:
     """Nothing is permitted, and counts reach 2^32 - 1: n times the size is taken in full width."""
-    machine = Machine()
+    machine = CopMachine()
     machine.memory.regions = []
     machine.cop.trap = False
     size = element_bytes(name)
@@ -177,7 +177,7 @@ def test_length_comes_before_everything(name: str) -> None:
         if count * size > (limit or 1 << 20):
             machine.cop.limit, machine.cop.fault = limit, None
             result = machine.vector(name, 0x100, 0x200, count)
-            assert machine.fault == Fault(FaultCode.LENGTH, machine.fault.instruction, 0, 0)
+            assert machine.fault == CopFault(FaultCode.LENGTH, machine.fault.instruction, 0, 0)
             assert result.fault == machine.fault
     for limit, count in ((0, (1 << 20) // size), (256, 256 // size), (255, 255 // size)):
         machine.cop.limit, machine.cop.fault = limit, None
@@ -188,7 +188,7 @@ def test_length_comes_before_everything(name: str) -> None:
 
 def test_large_counts_within_limit() -> None:
     """A megabyte at once; behind the memory's end the bus answers with an error."""
-    machine = Machine()
+    machine = CopMachine()
     machine.cop.limit = 0
     machine.run("VMAX", 0, 1 << 18)
     assert (machine.fault.code, machine.fault.index) == (FaultCode.BUS, MEMORY_BYTES // 4)
@@ -212,7 +212,7 @@ def test_large_counts_within_limit() -> None:
 )
 def test_past_the_end_of_addresses(name: str, rs1: int, index: int, address: int) -> None:
     """An access does not wrap to address 0: the element that would is denied."""
-    machine = Machine(EndlessMemory(np.zeros(MEMORY_BYTES, np.uint8)))
+    machine = CopMachine(EndlessMemory(np.zeros(MEMORY_BYTES, np.uint8)))
     machine.run(name, rs1, 9 if name == "VREDUCE" else 0, 9)
     assert machine.fault.code == FaultCode.DENIED
     assert (machine.fault.index, machine.fault.address) == (index, address)
@@ -235,7 +235,7 @@ class EndlessMemory(ArrayMemory):
 )
 def test_a_faulting_instruction_changes_no_state(name: str) -> None:
     """Accumulators and vector registers stay; a result is 0, of a float NaN."""
-    machine = Machine()
+    machine = CopMachine()
     machine.put(0, seeded(1).integers(0, 256, 0x400), np.uint8)
     machine.run("LDVEC", 0x10, rd=1)
     machine.run("MACC", 77, 99)
@@ -253,7 +253,7 @@ def test_a_faulting_instruction_changes_no_state(name: str) -> None:
 @pytest.mark.parametrize("code", [FaultCode.DENIED, FaultCode.BUS, FaultCode.TIMEOUT])
 def test_a_write_that_fails(name: str, code: FaultCode) -> None:
     """Elements before it are written; behind a refused one nothing, else each byte is open."""
-    machine, whole = Machine(), Machine()
+    machine, whole = CopMachine(), CopMachine()
     rng = seeded(int(code))
     for each in (machine, whole):
         each.put(0, seeded(5).integers(0, 256, 0x3000), np.uint8)
@@ -276,7 +276,7 @@ def test_a_write_that_fails(name: str, code: FaultCode) -> None:
     index = 41 // size
     # FVADD and FVSUB read there as well, and a memory that is silent is so for reads.
     in_place = name in ("FVADD", "FVSUB") and code == FaultCode.TIMEOUT
-    assert machine.fault == Fault(code, machine.fault.instruction, target + index * size, index)
+    assert machine.fault == CopFault(code, machine.fault.instruction, target + index * size, index)
     assert np.array_equal(
         machine.memory.data[target:][: index * size], whole.memory.data[target:][: index * size]
     )
@@ -299,17 +299,17 @@ def test_a_write_that_fails(name: str, code: FaultCode) -> None:
 
 def test_a_store_that_fails_is_open() -> None:
     """STVEC is one element."""
-    machine = Machine()
+    machine = CopMachine()
     machine.cop.state.vreg[2] = 0x0403_0201
     machine.memory.write_errors = [(0x110, 0x110)]
     result = machine.run("STVEC", 0x10F, vreg=2)
-    assert machine.fault == Fault(FaultCode.BUS, word("STVEC", rs2=2), 0x10F, 0)
+    assert machine.fault == CopFault(FaultCode.BUS, word("STVEC", rs2=2), 0x10F, 0)
     assert result.uncertain == Uncertain(0x10F, bytes(4), bytes([1, 2, 3, 4]))
 
 
 def test_denied_comes_before_a_bus_error_of_one_access() -> None:
     """The element lies in two words: the lower one answers badly, the upper one is denied."""
-    machine = Machine()
+    machine = CopMachine()
     machine.memory.regions = [GuardedRange(0, PAGE - 1, True, True)]
     machine.memory.read_errors = [(PAGE - 1, PAGE - 1)]
     machine.run("VRSQRT", PAGE - 2)
@@ -329,7 +329,7 @@ def test_the_lower_word_of_an_access_decides() -> None:
         (0x110, 0x100, FaultCode.TIMEOUT),
         (0x10F, 0x101, FaultCode.TIMEOUT),
     ):
-        machine = Machine()
+        machine = CopMachine()
         machine.memory.read_errors, machine.memory.silent = [(wrong, wrong)], [(quiet, quiet)]
         machine.run("VRSQRT", 0x10E)
         assert machine.fault.code == code
@@ -337,7 +337,7 @@ def test_the_lower_word_of_an_access_decides() -> None:
 
 def test_a_fault_refuses_what_follows_until_it_is_cleared() -> None:
     """With TRAP every word is refused; without, instructions go on and the first fault stays."""
-    machine = Machine()
+    machine = CopMachine()
     machine.run("VMAC", 0, 0, 257)
     first = machine.fault
     assert not machine.cop.offer(word("MACC")).accept
@@ -357,16 +357,16 @@ def test_a_fault_refuses_what_follows_until_it_is_cleared() -> None:
 
 def test_soft_reset_ends_a_running_instruction() -> None:
     """So many elements as were complete are written; then the state is zero."""
-    machine = Machine()
+    machine = CopMachine()
     machine.cop.limit = 64
     machine.put(0x100, [0x3F80_0000] * 10, np.uint32)
     machine.run("MACC", 1, 1)
     machine.run("FMACC", 0x3F80_0000, 0x4000_0000)
     machine.run("LDVEC", 0x100, rd=0)
-    running = Instruction(word("FVMUL"), 0x100, 0x201, 10)
+    running = CopInstruction(word("FVMUL"), 0x100, 0x201, 10)
     result = machine.cop.soft_reset(running, 4)
     assert machine.get(0x201, 6, np.uint32) == [0x4000_0000] * 4 + [0, 0]
-    assert result == Result(False, 5, 0, Fault(FaultCode.RESET, running.word, 0, 4))
+    assert result == CopResult(False, 5, 0, CopFault(FaultCode.RESET, running.word, 0, 4))
     state = machine.cop.state
     assert (state.acc, state.facc, state.vreg) == (0, 0, [0] * 4)
     assert (
@@ -388,9 +388,9 @@ def test_soft_reset_knows_how_much_can_be_complete(
     name: str, rs1: int, rs3: int, most: int
 ) -> None:
     """Not more than there are elements, nor than lie before a fault."""
-    machine = Machine()
+    machine = CopMachine()
     machine.memory.regions = [GuardedRange(0, PAGE - 1, True, True)]
-    running = Instruction(word(name), rs1, 0x200, rs3)
+    running = CopInstruction(word(name), rs1, 0x200, rs3)
     for wrong in (-1, most + 1):
         with pytest.raises(ValueError, match=f"allowed 0..{most}"):
             machine.cop.soft_reset(running, wrong)
@@ -399,11 +399,11 @@ def test_soft_reset_knows_how_much_can_be_complete(
 
 def test_soft_reset_of_a_float_result() -> None:
     """A register instruction ends with NaN, and a fault that stands stays."""
-    machine = Machine()
+    machine = CopMachine()
     machine.cop.trap = False
     machine.run("VMAC", 0, 0, 257)
     first = machine.fault
-    result = machine.cop.soft_reset(Instruction(word("FGELU"), 0x3F80_0000))
+    result = machine.cop.soft_reset(CopInstruction(word("FGELU"), 0x3F80_0000))
     assert result is not None and result.data == FLOAT_NAN and result.we
     assert machine.fault == first
 
@@ -411,7 +411,7 @@ def test_soft_reset_of_a_float_result() -> None:
 def test_memory_shared_with_others() -> None:
     """A bytearray is worked on in place."""
     data = bytearray(64)
-    machine = Machine(ArrayMemory.of(data))
+    machine = CopMachine(ArrayMemory.of(data))
     machine.cop.state.vreg[0] = 0x6463_6261
     machine.run("STVEC", 3, vreg=0)
     assert bytes(data[:8]) == b"\0\0\0abcd\0"

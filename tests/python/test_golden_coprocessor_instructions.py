@@ -14,7 +14,7 @@ from spec.isa.cop_generated import CopOp
 from tests.python.coprocessor_oracles import patterns
 from tests.python.coprocessor_reference import COUNT_IN_RS2 as COUNTS_IN_RS2
 from tests.python.coprocessor_reference import MAPS, REDUCTIONS, SCALARS, Reference, execute
-from tests.python.coprocessor_support import COUNT_IN_RD, COUNT_IN_RS2, Machine
+from tests.python.coprocessor_support import COUNT_IN_RD, COUNT_IN_RS2, CopMachine
 from tests.python.golden_support import Rng, integers, seeded
 
 A, B, D = 0x101, 0x807, 0x2003
@@ -36,7 +36,7 @@ def signed(value: int) -> int:
 
 def vexp(*inputs: int) -> list[int]:
     """Return VEXP of some integers."""
-    machine = Machine()
+    machine = CopMachine()
     machine.put(A, inputs, np.int32)
     assert not machine.run("VEXP", A, D, len(inputs)).we
     return machine.get(D, len(inputs), np.int32)
@@ -44,14 +44,14 @@ def vexp(*inputs: int) -> list[int]:
 
 def vrsqrt(x: int) -> int:
     """Return VRSQRT of one integer."""
-    machine = Machine()
+    machine = CopMachine()
     machine.put(A, [x], np.int32)
     return machine.run("VRSQRT", A).data
 
 
 def vmul(scale: int, *inputs: int) -> list[int]:
     """Return VMUL of some bytes by a scale in acc, which stays."""
-    machine = Machine()
+    machine = CopMachine()
     machine.put(A, inputs, np.int8)
     machine.run("MACC", scale, 1)
     before = machine.cop.state.acc
@@ -62,7 +62,7 @@ def vmul(scale: int, *inputs: int) -> list[int]:
 
 def reduced(name: str, *inputs: int) -> int:
     """Return VREDUCE or VMAX of some integers."""
-    machine = Machine()
+    machine = CopMachine()
     machine.put(A, inputs, np.int32)
     return signed(machine.run(name, A, len(inputs)).data)
 
@@ -162,7 +162,7 @@ class TestNamedCases:
 
     def test_softmax_q(self) -> None:
         """VMAX, VEXP, VREDUCE and VMUL give bytes whose sum is 255 but for rounding down."""
-        machine = Machine()
+        machine = CopMachine()
         scores = np.array([30000, -70000, 65536, 1000, 66000, -200000])
         machine.put(A, scores, np.int32)
         largest = signed(machine.run("VMAX", A, scores.size).data)
@@ -185,7 +185,7 @@ class TestNamedCases:
         snapshots = []
         for _ in range(2):
             rng = seeded(1)
-            machine = Machine()
+            machine = CopMachine()
             machine.put(0, integers(rng, np.uint8, (0x3000,)), np.uint8)
             for name in (*COUNT_IN_RD, *COUNT_IN_RS2) * 2:
                 machine.vector(name, A, D, 40)
@@ -196,7 +196,7 @@ class TestNamedCases:
 
 def assert_nothing(name: str) -> None:
     """Check that a count of zero changes nothing, wherever the operands would lie."""
-    machine = Machine()
+    machine = CopMachine()
     machine.memory.regions = []
     machine.run("MACC", 5, 7)
     before = machine.snapshot()
@@ -217,7 +217,7 @@ def test_a_count_of_zero_touches_nothing(name: str) -> None:
 )
 def test_neutral_results(name: str, neutral: int) -> None:
     """Of nothing: the empty sum, the smallest number."""
-    result = Machine().run(name, 0xFFFF_FFFF, 0)
+    result = CopMachine().run(name, 0xFFFF_FFFF, 0)
     assert result.we and result.data == neutral and result.rd == 5
 
 
@@ -243,9 +243,9 @@ def operands(rng: Rng, op: CopOp, count: int) -> npt.NDArray[np.uint32]:
     return np.where(chosen, rng.choice(SPECIAL, count), mixed).astype(np.uint32)
 
 
-def both(rng: Rng, op: CopOp) -> tuple[Machine, Reference]:
+def both(rng: Rng, op: CopOp) -> tuple[CopMachine, Reference]:
     """Return golden and reference in the same random state, memory filled for the instruction."""
-    machine = Machine()
+    machine = CopMachine()
     machine.cop.limit = 0
     machine.put(0, operands(rng, op, 0x200), np.uint32)
     machine.cop.state.acc = int(rng.integers(0, 1 << 64, dtype=np.uint64)) >> int(
@@ -256,7 +256,7 @@ def both(rng: Rng, op: CopOp) -> tuple[Machine, Reference]:
     return machine, Reference(bytearray(machine.memory.data), state.acc, state.facc)
 
 
-def same(machine: Machine, ref: Reference) -> bool:
+def same(machine: CopMachine, ref: Reference) -> bool:
     """Whether golden and reference have the same state and memory."""
     state = machine.cop.state
     return (state.acc, state.facc) == (ref.acc, ref.facc) and (
@@ -325,7 +325,7 @@ def test_pairs_in_place() -> None:
 @pytest.mark.parametrize("offset", [0, 1, -1, 2047, -2048, 5])
 def test_vector_registers(offset: int) -> None:
     """LDVEC and STVEC move four bytes at any address; their numbers count modulo 4."""
-    machine = Machine()
+    machine = CopMachine()
     rng = seeded(offset + 3000)
     machine.put(0, rng.integers(0, 256, 0x2000), np.uint8)
     load = np.arange(0x801, 0x805) + offset
@@ -339,7 +339,7 @@ def test_vector_registers(offset: int) -> None:
         result = machine.run(CopOp.STVEC.name, 0x1003, vreg=number, offset=back)
         before[np.arange(0x1003, 0x1007) + back] = expected
         assert np.array_equal(machine.memory.data, before) and not result.we
-    wrapped = Machine()
+    wrapped = CopMachine()
     wrapped.put(4, [1, 2, 3, 4], np.uint8)
     wrapped.run("LDVEC", 0xFFFF_FFFF, rd=1, offset=5)
     wrapped.run("STVEC", 0xFFFF_FFFF, vreg=1, offset=9)
@@ -349,7 +349,7 @@ def test_vector_registers(offset: int) -> None:
 
 def test_acc_wraps_at_64_bits() -> None:
     """2^62 four times; then the other way."""
-    machine = Machine()
+    machine = CopMachine()
     for turn in range(1, 5):
         machine.run("MACC", -(1 << 31), -(1 << 31))
         assert machine.cop.state.acc == (turn << 62) % (1 << 64)
@@ -378,12 +378,12 @@ def test_acc_wraps_at_64_bits() -> None:
 )
 def test_named_scalars(name: str, rs1: int, rs2: int, result: int) -> None:
     """Floors, wraps, ends and special values."""
-    assert Machine().run(name, rs1, rs2).data == result
+    assert CopMachine().run(name, rs1, rs2).data == result
 
 
 def test_float_sum_is_read_in_two_roundings() -> None:
     """1 + 2^-24 + 2^-54: the double drops the last term, the tie of float32 goes to even."""
-    machine = Machine()
+    machine = CopMachine()
     for term in (1.0, 2.0**-24, 2.0**-54):
         machine.run("FMACC", bits(term), bits(1.0))
     assert machine.run("FRSTACC").data == bits(1.0)
@@ -398,13 +398,13 @@ def test_float_maximum_named_values() -> None:
         ([0xFF80_0000], 0xFF80_0000),
         ([INF, 0xFFC0_1234, 0], NAN),
     ):
-        machine = Machine()
+        machine = CopMachine()
         machine.put(A, words, np.uint32)
         assert machine.run("FVMAX", A, len(words)).data == largest
 
 
 def test_sums_of_negative_zeros() -> None:
     """FVREDUCE begins at +0, so its sum of -0 is +0."""
-    machine = Machine()
+    machine = CopMachine()
     machine.put(A, [0x8000_0000] * 3, np.uint32)
     assert machine.run("FVREDUCE", A, 3).data == 0

@@ -14,7 +14,7 @@ from tests.python.coprocessor_support import (
     COUNT_IN_RS2,
     FLOAT,
     INT,
-    Machine,
+    CopMachine,
     word,
 )
 from tests.python.golden_support import seeded
@@ -44,7 +44,7 @@ def legal(opcode: int, funct3: int, funct7: int) -> str | None:
 def test_every_code() -> None:
     """Both opcodes with every funct3 and funct7, and random register fields."""
     rng = seeded(1)
-    cop = Machine().cop
+    cop = CopMachine().cop
     counted = 0
     for opcode in (INT, FLOAT):
         for funct3 in range(8):
@@ -69,7 +69,7 @@ def test_every_code() -> None:
 def test_other_opcodes_are_refused() -> None:
     """Every other opcode, compressed ones among them."""
     rng = seeded(2)
-    cop = Machine().cop
+    cop = CopMachine().cop
     for opcode in set(range(128)) - {INT, FLOAT}:
         for _ in range(4):
             offered = int(rng.integers(0, 1 << 25)) << 7 | opcode
@@ -80,7 +80,7 @@ def test_other_opcodes_are_refused() -> None:
 
 def test_two_registers_are_not_enough_for_counts_in_rd() -> None:
     """With CopNumRs = 2 they are refused, and nothing else is."""
-    cop = Coprocessor(Machine().memory, num_rs=2)
+    cop = Coprocessor(CopMachine().memory, num_rs=2)
     for name in CODES:
         assert cop.offer(word(name)).accept == (name not in COUNT_IN_RD)
 
@@ -97,14 +97,14 @@ def test_offsets_are_signed() -> None:
 
 def test_reset_values() -> None:
     """All zero but LIMIT, CTRL and CONFIG."""
-    cop = Machine().cop
+    cop = CopMachine().cop
     found = {offset: cop.read(offset) for offset in range(0, 0x100, 4) if cop.read(offset)}
     assert found == {0x44: 2, 0x54: 256, 0x7C: 0x311}
 
 
 def test_accumulators_are_read_and_cleared() -> None:
     """Reads do not disturb; writes to the lower words clear, others do nothing."""
-    machine = Machine()
+    machine = CopMachine()
     machine.run("MACC", -(1 << 31), 3)
     machine.run("FMACC", 0x3FC0_0000, 0xBF80_0000)
     machine.put(0x40, [1, 2, 3, 4, 5, 6, 7, 8], np.uint8)
@@ -135,7 +135,7 @@ def test_accumulators_are_read_and_cleared() -> None:
 
 def test_fault_registers() -> None:
     """What the first fault was, until CLEAR; TRAP is kept as written."""
-    machine = Machine()
+    machine = CopMachine()
     machine.memory.read_errors = [(0x110, 0x110)]
     machine.run("VREDUCE", 0x103, 6)
     found = [machine.cop.read(offset) for offset in (0x40, 0x44, 0x48, 0x4C, 0x50)]
@@ -153,7 +153,7 @@ def test_fault_registers() -> None:
 
 def test_limit_and_counter() -> None:
     """LIMIT keeps 20 bits; INSTRS counts faulting instructions too, and a write clears it."""
-    machine = Machine()
+    machine = CopMachine()
     machine.cop.write(0x54, 0xFFF0_1234)
     assert machine.cop.read(0x54) == 0x0_1234
     machine.run("VMAC", 0, 0, 0x1234)

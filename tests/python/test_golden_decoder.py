@@ -216,7 +216,7 @@ def test_microcode_gives_the_same_bits(length: int) -> None:
     params = model.blocks[0]
     x = decoder.embed(model, tokens(607, length))
     trace = decoder.block(model, 0, x)
-    bench = gp.Bench(gp.block_program(length, params), gp.block_stream(params))
+    bench = gp.ProgramBench(gp.block_program(length, params), gp.block_stream(params))
     bench.put(gp.X, x)
     result = bench.run()
     assert result.error is None

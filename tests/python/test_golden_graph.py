@@ -19,7 +19,7 @@ from npu.graph.form import (
     Graph,
     GraphError,
     Operation,
-    Place,
+    OperationPlace,
     Quantisation,
     Target,
     Tensor,
@@ -27,7 +27,7 @@ from npu.graph.form import (
 )
 from tb.stimulus.random_graphs import MAKERS, random_graph
 from tests.python.golden_support import integers, seeded
-from tests.python.graph_slow import SLOW, Case, Index
+from tests.python.graph_slow import SLOW, Index, SlowCall
 
 ELEMENTS = 25
 """Of each result that are computed one by one."""
@@ -56,7 +56,7 @@ def single(
 ) -> tuple[Graph, dict[str, Array]]:
     """Return a graph of one operation of the chip, and its inputs."""
     names = tuple(f"x{number}" for number in range(len(inputs)))
-    place = Place(Target.NPU, "test")
+    place = OperationPlace(Target.NPU, "test")
     one = Operation("one", kind, names, ("y",), attributes, kind, place, arrays or {})
     tensors = {
         name: Tensor(name, TensorType(value.shape, Element.of(value.dtype), PLAIN))
@@ -74,7 +74,7 @@ def check(graph: Graph, inputs: Mapping[str, Array], seed: int) -> None:
         if not one.on_chip:
             continue
         result = values[one.outputs[0]]
-        case = Case(one, [values[name] for name in one.inputs], graph.type(one.outputs[0]))
+        case = SlowCall(one, [values[name] for name in one.inputs], graph.type(one.outputs[0]))
         for place in rng.permutation(result.size)[:ELEMENTS]:
             index: Index = tuple(int(i) for i in np.unravel_index(int(place), result.shape))
             expected = SLOW[one.kind](case, index)

@@ -20,7 +20,7 @@ from golden.machine import ChipConfig, RunResult
 from spec.isa import GemmA, GemmOp, Instruction, Opcode, SmxOut, VecOp
 from spec.isa.operands import up
 from tests.python import golden_programs as gp
-from tests.python.golden_programs import END, Bench, gemm, pfx
+from tests.python.golden_programs import END, ProgramBench, gemm, pfx
 from tests.python.golden_support import Rng, integers, random_norm, seeded
 from weights.model import Linear
 
@@ -30,14 +30,14 @@ A_DTYPES: list[type[np.integer[Any]]] = [np.int8, np.uint8, np.int16, np.uint16]
 Write = tuple[int, npt.NDArray[Any], int | None]
 
 
-def expect(bench: Bench, writes: list[Write]) -> RunResult:
+def expect(bench: ProgramBench, writes: list[Write]) -> RunResult:
     """Run and compare the whole SRAM with the old one plus the given matrices.
 
     `writes` holds (byte address, rows, pitch in bytes or None). The log of SRAM writes must lead
     from the old SRAM to the new one and name only the words of the matrices.
     """
     before = bench.sram.copy()
-    reference = Bench([])
+    reference = ProgramBench([])
     reference.sram = before.copy()
     words = 0
     for address, rows, pitch in writes:
@@ -61,7 +61,7 @@ def test_dma_load(rows: int, size: int, cp: int, k: int) -> None:
     """Rows at both pitches; the rest of a last word becomes zero."""
     rng = seeded(300)
     word = Instruction(Opcode.DMA_LOAD, 0, 0x100, 0x40, 0, rows, size, k, 1)
-    bench = Bench([*([pfx(cp=cp)] if cp else []), word, END])
+    bench = ProgramBench([*([pfx(cp=cp)] if cp else []), word, END])
     bench.memory[0x30000:] = rng.integers(0, 256, gp.MEMORY_BYTES - 0x30000)
     pitch = 16 * k or up(size, 16)
     lines = [bench.memory[0x30040 + i * pitch :][:size] for i in range(rows)]
@@ -75,7 +75,7 @@ def test_dma_store(rows: int, size: int, cp: int, k: int) -> None:
     """Rows at both pitches; the bytes behind a row keep their values."""
     rng = seeded(301)
     word = Instruction(Opcode.DMA_STORE, 0, 0x100, 0x40, 0, rows, size, k, 1)
-    bench = Bench([*([pfx(cp=cp)] if cp else []), word, END])
+    bench = ProgramBench([*([pfx(cp=cp)] if cp else []), word, END])
     bench.memory[:] = rng.integers(0, 256, gp.MEMORY_BYTES)
     data = rng.integers(0, 256, (rows, size)).astype(np.uint8)
     bench.put(0x1000, data, 16 * cp or None)
@@ -98,7 +98,7 @@ def test_gemm_int32_of_row_major_b(a_type: GemmA, transpose: bool, m: int, n: in
     for pitches in ((0, 0, 0), (up(n, 4) // 4 + 1, up(2 * k, 16) // 16, 9)):
         cp, ap, bp = (16 * pitch or None for pitch in pitches)
         word = gemm(0x1000, 0x100, 0x800, m, n, k, mode, gp.TRANSPOSE if transpose else 0)
-        bench = Bench([pfx(*pitches), word, END])
+        bench = ProgramBench([pfx(*pitches), word, END])
         bench.put(0x1000, a, ap)
         bench.put(0x8000, b.T if transpose else b, bp)
         expect(bench, [(0x10000, planes, cp)])
@@ -116,7 +116,7 @@ def test_gemm_without_mode() -> None:
         (gp.ACCUMULATE, 0, gemm_ops.accumulate(a, b, partial)[0]),
     ):
         word = Instruction(Opcode.GEMM, flags, 0x1000, 0x100, 0x800, 6, 7, 20, imm)
-        bench = Bench([word, END])
+        bench = ProgramBench([word, END])
         bench.put(0x1000, a)
         bench.put(0x8000, b)
         bench.put(0x10000, partial[0])
@@ -145,7 +145,7 @@ def test_gemm_of_tile_order_b(edge: int, transpose: bool, m: int, n: int, k: int
     a, b = integers(rng, np.int8, (m, k)), integers(rng, np.int8, (k, n))
     flags = gp.TRANSPOSE if transpose else 0
     word = gemm(0x1000, 0x100, 0x800, m, n, k, gp.B_TILES | gp.OUT_INT32, flags)
-    bench = Bench([word, END], config=ChipConfig(array_dim=edge))
+    bench = ProgramBench([word, END], config=ChipConfig(array_dim=edge))
     bench.put(0x1000, a)
     bench.put(0x8000, tiles(b.T if transpose else b, edge))
     expect(bench, [(0x10000, gemm_ops.accumulate(a, b)[0], None)])
@@ -176,7 +176,7 @@ def test_gemm_of_streamed_b(edge: int, bias: bool, m: int, n: int, k: int) -> No
     table = integers(rng, np.int8, (256,))
     mode = gp.B_STREAM | gp.Q_CHANNEL | gp.TABLE
     share = gp.linear_share(layer, table, tile)
-    bench = Bench([gemm(0x1000, 0x100, 0, m, n, k, mode, flags), END], share, config)
+    bench = ProgramBench([gemm(0x1000, 0x100, 0, m, n, k, mode, flags), END], share, config)
     bench.put(0x1000, a)
     result = expect(bench, [(0x10000, gemm_ops.gemm(a, weight, requant, Post(table=table)), None)])
     assert result.stream_offset == len(share)
@@ -184,7 +184,7 @@ def test_gemm_of_streamed_b(edge: int, bias: bool, m: int, n: int, k: int) -> No
     d = integers(rng, np.int16, (m, n))
     mode = gp.B_STREAM | gp.Q_CHANNEL | gp.OUT_INT16 | gp.OP_ADD
     share = gp.linear_share(layer, None, tile)
-    bench = Bench([gemm(0x1000, 0x100, 0x1000, m, n, k, mode, flags), END], share, config)
+    bench = ProgramBench([gemm(0x1000, 0x100, 0x1000, m, n, k, mode, flags), END], share, config)
     bench.put(0x1000, a)
     bench.put(0x10000, d)
     post = Post(16, combine=GemmOp.ADD, d=d)
@@ -200,7 +200,7 @@ def test_gemm_tensor_factor_from_the_stream_with_mul() -> None:
     mode = gp.Q_TENSOR | gp.OP_MUL
     program = [pfx(cp=3, bp=5, d=0x1800, dp=7, imm=17003, sh=20)]
     program += [gemm(0x1000, 0x100, 0x800, 6, 20, 30, mode, gp.REQUANT | gp.RELU), END]
-    bench = Bench(program, share)
+    bench = ProgramBench(program, share)
     bench.put(0x1000, a)
     bench.put(0x8000, b, 80)
     bench.put(0x18000, d, 112)
@@ -222,7 +222,7 @@ def test_gemm_channel_factors_with_b_in_sram(edge: int, n: int) -> None:
     program = [first, gemm(0x1000, 0x100, 0x800, 6, n, 30, mode, flags), END]
     other = integers(rng, np.int8, (256,))
     stream = other.tobytes() + table.tobytes() + records
-    bench = Bench(program, stream, ChipConfig(array_dim=edge))
+    bench = ProgramBench(program, stream, ChipConfig(array_dim=edge))
     bench.put(0x1000, a)
     bench.put(0x8000, layer.weight)
     looked = other[a[:1, :16].view(np.uint8)]
@@ -246,7 +246,7 @@ def test_gemm_row_factors_and_partial_planes() -> None:
         gemm(0x1400, 0x104, 0x840, 10, 18, 16, mode | gp.Q_ROW, gp.REQUANT | gp.ACCUMULATE),
         END,
     ]
-    bench = Bench(program)
+    bench = ProgramBench(program)
     bench.put(0x1000, numer)
     bench.put(0x8000, v)
     words = np.zeros((10, 4), np.uint32)
@@ -281,7 +281,7 @@ def test_vec(n: int, wide: bool) -> None:
     for op, imm, src1, k, expected, two in cases:
         for pitch in (0, 6):
             word = Instruction(Opcode.VEC, 0, 0x1000, 0x100, src1, 5, n, k, op | imm)
-            bench = Bench([pfx(pitch, pitch, pitch if two else 0), word, END])
+            bench = ProgramBench([pfx(pitch, pitch, pitch if two else 0), word, END])
             bench.put(0x1000, a, 16 * pitch or None)
             bench.put(0x8000, b, 16 * pitch or None)
             expect(bench, [(0x10000, expected, 16 * pitch or None)])
@@ -295,7 +295,7 @@ def test_table_lookup_in_place(opcode: Opcode, streamed: bool) -> None:
     a, table = integers(rng, np.int8, (4, 21)), integers(rng, np.int8, (256,))
     imm = (VecOp.TABLE | streamed << 6) if opcode == Opcode.VEC else int(streamed)
     word = Instruction(opcode, 0, 0x100, 0x100, 0 if streamed else 0x800, 4, 21, 0, imm)
-    bench = Bench([word, END], table.tobytes() if streamed else b"")
+    bench = ProgramBench([word, END], table.tobytes() if streamed else b"")
     bench.put(0x1000, a)
     bench.put(0x8000, table)
     expect(bench, [(0x1000, table[a.view(np.uint8)], None)])
@@ -321,7 +321,7 @@ def test_softmax(out: int, int8: bool, n: int, heads: int, pos: int) -> None:
     imm = out | int8 << 2
     src1 = 0x1800 if out else 0
     word = Instruction(Opcode.SOFTMAX, gp.CAUSAL, 0x1000, 0x100, src1, 4 * heads, n, 4, imm)
-    bench = Bench([word, END], pos=pos)
+    bench = ProgramBench([word, END], pos=pos)
     bench.put(0x1000, scores)
     second: list[Write] = [(0x18000, sums, None)] if out else []
     expect(bench, [(0x10000, padded, None), *second])
@@ -337,7 +337,7 @@ def test_softmax_in_place() -> None:
     words = np.zeros((6, 4), np.uint32)
     words[:, 0] = sums
     program = [pfx(4, 4), Instruction(Opcode.SOFTMAX, 0, 0x100, 0x100, 0x800, 6, 20, 0, 2), END]
-    bench = Bench(program)
+    bench = ProgramBench(program)
     bench.put(0x1000, scores, 64)
     expect(bench, [(0x1000, padded, 64), (0x8000, words, None)])
 
@@ -360,7 +360,7 @@ def test_norm(streamed: bool, wide: bool, opcode: Opcode, m: int, n: int) -> Non
     share = gp.norm_share(norm)
     imm = int(streamed) | wide << 1
     word = Instruction(opcode, 0, 0x1000, 0x100, 0 if streamed else 0x800, m, n, 0, imm)
-    bench = Bench([word, END], share if streamed else b"")
+    bench = ProgramBench([word, END], share if streamed else b"")
     bench.put(0x1000, x)
     bench.put(0x8000, np.frombuffer(share, np.uint8))
     expect(bench, [(0x10000, expected, None)])
@@ -387,7 +387,7 @@ def test_rope(
     expected[:, :, :n] = rope.rotate(x[:, :, :n], cos, sin, pairs=pairs)
     dst = 0x100 if in_place else 0x1000
     word = Instruction(Opcode.ROPE, 0, dst, 0x100, 0x800, m, n, heads, int(pairs))
-    bench = Bench([pfx(cp, ap, bp), word, END])
+    bench = ProgramBench([pfx(cp, ap, bp), word, END])
     bench.put(0x1000, x.reshape(m, -1), 16 * ap or None)
     bench.put(0x8000, angles.reshape(m, -1), 16 * bp or None)
     expect(bench, [(16 * dst, expected.reshape(m, -1), 16 * cp or None)])

@@ -9,7 +9,7 @@ import pytest
 from golden.machine import ChipConfig, Machine, StartState
 from spec.isa import Engine, ErrorCode, Instruction, Opcode, SetReg, VecOp
 from tests.python import golden_programs as gp
-from tests.python.golden_programs import END, Bench, pfx, set_register
+from tests.python.golden_programs import END, ProgramBench, pfx, set_register
 from tests.python.golden_support import seeded
 
 NOP = Instruction(Opcode.NOP)
@@ -21,7 +21,7 @@ def load(dst: int, offset: int = 0, base: int = 0, rows: int = 1, size: int = 16
     return Instruction(Opcode.DMA_LOAD, 0, dst, *halves, rows, size, 0, base)
 
 
-def fail(bench: Bench) -> tuple[ErrorCode, Engine, int, int]:
+def fail(bench: ProgramBench) -> tuple[ErrorCode, Engine, int, int]:
     """Run and return the error; the SRAM must hold what the log says and nothing else."""
     before = bench.sram.copy()
     result = bench.run()
@@ -38,7 +38,7 @@ def test_bases_and_set() -> None:
     rng = seeded(400)
     program = [load(0), set_register(SetReg.BASE7, 0x24000), load(1, 0x20, 7)]
     program += [set_register(SetReg.BASE0, 0xFFFF_F000, add=True), load(2), END]
-    bench = Bench(program)
+    bench = ProgramBench(program)
     bench.memory[0x8000:] = rng.integers(0, 256, gp.MEMORY_BYTES - 0x8000)
     result = bench.run()
     assert result.error is None
@@ -52,7 +52,7 @@ def test_set_position() -> None:
     """POS set and added to decides how many columns of a causal row are visible."""
     word = Instruction(Opcode.SOFTMAX, gp.CAUSAL, 0x10, 0, 0x100, 1, 16, 0, 2)
     program = [set_register(SetReg.POS, 4), set_register(SetReg.POS, 3, add=True), word, END]
-    bench = Bench(program, pos=9)
+    bench = ProgramBench(program, pos=9)
     bench.put(0, np.zeros((1, 16), np.int16))
     assert bench.run().error is None
     assert np.count_nonzero(bench.get(0x100, (1, 16), np.uint16)) == 8
@@ -71,7 +71,7 @@ def test_shares_follow_the_program_and_set_stream() -> None:
     again = [set_register(SetReg.STREAM, 0), Instruction(Opcode.GELU, 0, 0x30, 0, 0, 1, 16, 0, 1)]
     second = Instruction(Opcode.GELU, 0, 0x20, 0, 0, 1, 16, 0, 1)
     program = [GELU, second, *again, set_register(SetReg.STREAM, 512), END]
-    bench = Bench(program, table_share(11) + table_share(22))
+    bench = ProgramBench(program, table_share(11) + table_share(22))
     result = bench.run()
     assert result.error is None
     assert result.stream_offset == 512
@@ -95,13 +95,13 @@ def test_ends(
     program: list[Instruction], stream: int, expected: tuple[ErrorCode, Engine, int, int]
 ) -> None:
     """Shares past the stream's end, an END in the middle of the stream, programs without END."""
-    assert fail(Bench(program, bytes(stream))) == expected
+    assert fail(ProgramBench(program, bytes(stream))) == expected
 
 
 def test_a_refused_instruction_leaves_older_results() -> None:
     """What is older has finished, what is refused or younger has changed nothing."""
     program = [load(0), load(0xFFFF), load(1), END]
-    bench = Bench(program)
+    bench = ProgramBench(program)
     bench.memory[0x20000:0x20010] = 9
     result = bench.run()
     assert result.error is not None
@@ -117,9 +117,9 @@ def test_bus_errors() -> None:
     end = gp.MEMORY_BYTES
     program = [load(0, end - 0x20000 - 16, rows=3), END]
     expected = (ErrorCode.READ_ERROR, Engine.LD, 0, end)
-    assert fail(Bench(program)) == expected
+    assert fail(ProgramBench(program)) == expected
     store = Instruction(Opcode.DMA_STORE, 0, 0, 0, 4, 1, 16, 0, 0)
-    assert fail(Bench([NOP, store, END])) == (ErrorCode.WRITE_ERROR, Engine.ST, 1, 0x60000)
+    assert fail(ProgramBench([NOP, store, END])) == (ErrorCode.WRITE_ERROR, Engine.ST, 1, 0x60000)
 
     config = ChipConfig()
     memory, sram = np.zeros(64, np.uint8), np.zeros(config.sram_bytes, np.uint8)
@@ -140,7 +140,7 @@ def test_a_prefix_serves_one_instruction() -> None:
     """The second copy has natural pitches again."""
     copy = Instruction(Opcode.VEC, 0, 0x40, 0, 0, 2, 16, 0, VecOp.COPY2D)
     second = Instruction(Opcode.VEC, 0, 0x80, 0, 0, 2, 16, 0, VecOp.COPY2D)
-    bench = Bench([pfx(cp=3, ap=2), copy, second, END])
+    bench = ProgramBench([pfx(cp=3, ap=2), copy, second, END])
     rows = np.arange(48, dtype=np.uint8).reshape(3, 16)
     bench.put(0, rows)
     result = bench.run()
@@ -153,7 +153,7 @@ def test_a_prefix_serves_one_instruction() -> None:
 def test_no_state_survives_a_run() -> None:
     """A second run starts from the start state, not from what SET has left."""
     program = [load(0), set_register(SetReg.BASE0, 0x24000), END]
-    bench = Bench(program)
+    bench = ProgramBench(program)
     bench.memory[0x20000:0x20010] = 1
     bench.memory[0x24000:0x24010] = 2
     bench.run()

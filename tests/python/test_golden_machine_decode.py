@@ -20,7 +20,7 @@ from golden.gemm import Post
 from npu.asm import assemble
 from spec.isa import GemmOp, Instruction, Opcode
 from tests.python import golden_programs as gp
-from tests.python.golden_programs import Bench
+from tests.python.golden_programs import ProgramBench
 from tests.python.golden_support import random_linear, random_norm, seeded
 from weights.model import Linear, Norm
 
@@ -52,7 +52,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Network:
+class DecodeNetwork:
     """Two layers, the tables, the final norm and the head."""
 
     embedding: Rows16
@@ -62,7 +62,7 @@ class Network:
     head: Linear
 
 
-def random_network() -> Network:
+def random_network() -> DecodeNetwork:
     """Return a network of which every stage has values over its range."""
     rng = seeded(670)
 
@@ -85,7 +85,7 @@ def random_network() -> Network:
     ]
     turn = np.exp(1j * np.arange(CONTEXT)[:, None] * 10.0 ** (-np.arange(DIM // 2) / 4))
     pairs = np.stack([turn.real, turn.imag], axis=2).reshape(CONTEXT, DIM)
-    return Network(
+    return DecodeNetwork(
         rng.normal(0, 5000, (VOCAB, HIDDEN)).astype(np.int16),
         np.rint(pairs * 16384).astype(np.int16),
         layers,
@@ -104,7 +104,7 @@ def apply(x: Rows8, p: Linear, post: Post) -> npt.NDArray[np.integer]:
     return ops.gemm(x, p.weight, ops.per_channel(p.mult, p.shift), post)
 
 
-def layer_rows(net: Network, p: Layer, x: Rows16, window: int) -> tuple[Rows16, Rows8, Rows8]:
+def layer_rows(net: DecodeNetwork, p: Layer, x: Rows16, window: int) -> tuple[Rows16, Rows8, Rows8]:
     """Return the residual stream (S, H) after a layer, and its K and V (S, KV_HEADS, DIM)."""
     rows = x.shape[0]
     qkv = apply(norm(x, p.norm1), p.qkv, Post()).reshape(rows, -1, DIM).astype(np.int8)
@@ -127,7 +127,9 @@ def layer_rows(net: Network, p: Layer, x: Rows16, window: int) -> tuple[Rows16, 
     return x, k, v
 
 
-def next_token(net: Network, ids: list[int], window: int) -> tuple[int, list[tuple[Rows8, Rows8]]]:
+def next_token(
+    net: DecodeNetwork, ids: list[int], window: int
+) -> tuple[int, list[tuple[Rows8, Rows8]]]:
     """Return the token that follows a sequence, and K and V of each layer."""
     x, cache = net.embedding[ids], []
     for p in net.layers:
@@ -149,7 +151,7 @@ def program() -> list[Instruction]:
     return words + list(assemble(end).instructions)
 
 
-def stream(net: Network) -> bytes:
+def stream(net: DecodeNetwork) -> bytes:
     """Return the parameters in the order of the program."""
     parts = []
     for p in net.layers:
@@ -160,10 +162,10 @@ def stream(net: Network) -> bytes:
 
 
 def decode_bench(
-    net: Network, words: list[Instruction], turns: int, window: int, in_memory: bool
-) -> Bench:
+    net: DecodeNetwork, words: list[Instruction], turns: int, window: int, in_memory: bool
+) -> ProgramBench:
     """Return a bench that generates `turns` tokens from token 5 on."""
-    bench = Bench(words, stream(net))
+    bench = ProgramBench(words, stream(net))
     # The stream is longer than the place that small programs have for it.
     bench.memory = np.zeros(1 << 19, np.uint8)
     offset = 1 << 18

@@ -12,7 +12,7 @@ from golden import gemm as gemm_ops
 from golden.machine import ChipConfig, RunResult
 from spec.isa import Engine, ErrorCode, GemmA, Instruction, Opcode, SetReg, VecOp
 from tests.python import golden_programs as gp
-from tests.python.golden_programs import END, Bench, gemm, length, pfx, set_register
+from tests.python.golden_programs import END, ProgramBench, gemm, length, pfx, set_register
 from tests.python.golden_support import integers, seeded
 
 FULL = ErrorCode.CONTEXT_FULL
@@ -34,9 +34,9 @@ def test_keys_by_hand() -> None:
     assert keys(8, 9, 16) == 9
 
 
-def run(words: list[Instruction], pos: int, window: int, edge: int, share: bytes) -> Bench:
+def run(words: list[Instruction], pos: int, window: int, edge: int, share: bytes) -> ProgramBench:
     """Run on an SRAM of random bytes that depends on nothing but the seed."""
-    bench = Bench([*words, END], share, ChipConfig(array_dim=edge), pos=pos)
+    bench = ProgramBench([*words, END], share, ChipConfig(array_dim=edge), pos=pos)
     bench.registers = {"window": window}
     rng = np.random.default_rng(650)
     bench.sram[:] = rng.integers(0, 256, bench.sram.size)
@@ -154,7 +154,7 @@ ZERO = [
 def test_zero_drops_the_instruction_but_takes_its_share(word: Instruction, share: int) -> None:
     """Nothing is written, the next instruction finds its own share, a short stream is noticed."""
     last = Instruction(Opcode.GELU, 0, 0x3000, 0x100, 0, 1, 16, 0, 1)
-    bench = Bench([word, last, END], bytes(share) + bytes([7]) * 256)
+    bench = ProgramBench([word, last, END], bytes(share) + bytes([7]) * 256)
     result = bench.run()
     assert result.error is None
     assert result.executed == 3
@@ -162,10 +162,10 @@ def test_zero_drops_the_instruction_but_takes_its_share(word: Instruction, share
     assert bench.sram[0x30000:0x30010].tolist() == [7] * 16
     assert result.stream_offset == share + 256
     if share:
-        error = Bench([word, END], bytes(share - 64)).run().error
+        error = ProgramBench([word, END], bytes(share - 64)).run().error
         assert error is not None
         assert (error.code, error.instr) == (ErrorCode.STREAM_END, 0)
-    done = Bench([word, END], bytes(share), pos=1).run()
+    done = ProgramBench([word, END], bytes(share), pos=1).run()
     assert done.error is None or word.opcode == Opcode.KV_READ
     assert done.sram_writes or word.opcode == Opcode.KV_READ
 
@@ -173,7 +173,7 @@ def test_zero_drops_the_instruction_but_takes_its_share(word: Instruction, share
 def test_a_zero_is_still_checked_for_its_range() -> None:
     """Checks that do not depend on registers are made, with the cap."""
     word = gemm(0x3FF1, 0x100, 0x800, length(16, 1), 9, 33)
-    error = Bench([word, END]).run().error
+    error = ProgramBench([word, END]).run().error
     assert error is not None
     assert (error.code, error.address) == (ErrorCode.SRAM_RANGE, 0x3FF10)
 
@@ -195,7 +195,7 @@ def test_an_inner_length_of_zero_is_an_empty_sum(a_type: int, b_form: int, trans
     mode = a_type | b_form | gp.Q_PREFIX | gp.OUT_INT16
     flags |= gp.ACCUMULATE | gp.REQUANT
     words += [gemm(0x1400, 0x100, 0x800, 3, 5, length(32, 1), mode, flags), END]
-    bench = Bench(words)
+    bench = ProgramBench(words)
     bench.put(0x18000, partial)
     result = bench.run()
     assert result.error is None
@@ -218,7 +218,7 @@ def test_an_empty_sum_with_bias_table_and_operand() -> None:
     table, d = integers(rng, np.int8, (256,)), integers(rng, np.int8, (2, 7))
     mode = gp.Q_CHANNEL | gp.TABLE | gp.OP_ADD
     word = gemm(0x1000, 0x100, 0x800, 2, 7, length(16, 1), mode, gp.REQUANT | gp.BIAS)
-    bench = Bench([pfx(d=0x1800), word, END], table.tobytes() + records.tobytes())
+    bench = ProgramBench([pfx(d=0x1800), word, END], table.tobytes() + records.tobytes())
     bench.put(0x18000, d)
     assert bench.run().error is None
     y = np.clip((bias.astype(np.int64) * (1 << 14) + (1 << 27)) >> 28, -128, 127)
@@ -242,7 +242,7 @@ def test_softmax_is_never_cut_short(v: int, window: int, most: int) -> None:
     """A row of LEN - v columns must fit the cap; in a window it may fit at every position."""
     word = Instruction(Opcode.SOFTMAX, gp.CAUSAL, 0x1000, 0x100, 0x800, 1, length(48, v), 0, 2)
     for pos in range(v, 100):
-        result = Bench([word, END], pos=pos, registers={"window": window}).run(races=False)
+        result = ProgramBench([word, END], pos=pos, registers={"window": window}).run(races=False)
         fits = keys(pos, window, 16) - v <= 48
         assert outcome(result) == (None if fits else (FULL, 0)), pos
         assert fits or window or pos >= most + v
@@ -257,7 +257,7 @@ def cached(
 ) -> tuple[ErrorCode, int] | None:
     """Return how a K/V instruction is refused; two heads, 2 and 3, of layer 2."""
     state = {"kv_cap": 1 << 20, "kv_base": 0x20000, "kv_in_memory": True} | registers
-    bench = Bench([pfx(base=base), word, END], pos=pos, registers=state)
+    bench = ProgramBench([pfx(base=base), word, END], pos=pos, registers=state)
     return outcome(bench.run())
 
 
@@ -322,7 +322,7 @@ def test_positions_are_set_and_added() -> None:
     program += [set_register(SetReg.POS, 30, add=True), replace(word, dst=0x2000)]
     program += [set_register(SetReg.WINDOW, 3), replace(word, dst=0x3000)]
     program += [set_register(SetReg.WINDOW, 7, add=True), replace(word, dst=0x3400), END]
-    result = Bench(program, pos=55).run()
+    result = ProgramBench(program, pos=55).run()
     assert result.error is None
     rows = [len(write.data) for write in result.sram_writes]
     assert rows == [10, 40, 40 - 32, 40 - 16]
@@ -334,7 +334,7 @@ def test_the_sums_of_a_windowed_softmax_start_at_a_tile() -> None:
     rng = seeded(653)
     scores = integers(rng, np.int16, (4, 32)) >> 5
     word = Instruction(Opcode.SOFTMAX, gp.CAUSAL, 0x1000, 0x100, 0x1800, 4, length(32), 2, 2)
-    bench = Bench([word, END], pos=40, registers={"window": 12})
+    bench = ProgramBench([word, END], pos=40, registers={"window": 12})
     bench.put(0x1000, scores)
     assert bench.run().error is None
     numer = bench.get(0x10000, (4, 25), np.uint16, 64)

@@ -59,7 +59,7 @@ def test_sums_of_every_format(edge: int) -> None:
         program.append(_word(fmt, group, dst, A, (m, n, k), gp.OUT_INT32, 0))
         stream += share
         results.append((dst, a.astype(np.int64) @ weights))
-    bench = gp.Bench([*program, gp.END], stream, ChipConfig(array_dim=edge))
+    bench = gp.ProgramBench([*program, gp.END], stream, ChipConfig(array_dim=edge))
     bench.memory = np.zeros(1 << 20, np.uint8)
     bench.put(A, a)
     outcome = bench.run()
@@ -85,7 +85,7 @@ def test_records_stand_before_each_column_tile(fmt: WeightFormat) -> None:
         for j in range(3)
     )
     word = _word(fmt, 32, C, A, (m, n, k), gp.Q_CHANNEL | gp.OUT_INT16, gp.BIAS | gp.REQUANT)
-    bench = gp.Bench([word, gp.END], stream)
+    bench = gp.ProgramBench([word, gp.END], stream)
     a = integers(rng, np.int8, (m, k))
     bench.put(A, a)
     assert bench.run().error is None

@@ -13,7 +13,7 @@ from golden.machine import ChipConfig, ErrorReport
 from spec.isa import Engine, ErrorCode, Instruction, Opcode, SetReg
 from spec.isa.operands import up
 from tests.python import golden_programs as gp
-from tests.python.golden_programs import END, Bench, barrier, gemm, length, pfx, set_register
+from tests.python.golden_programs import END, ProgramBench, barrier, gemm, length, pfx, set_register
 from tests.python.golden_support import integers, seeded
 
 LD, ST, GEMM, SMX = 1, 2, 4, 8
@@ -87,7 +87,7 @@ def test_append_places_every_byte(
     data = integers(rng, np.uint8, (rows, count * width))
     state = registers(in_memory, kv_cap=64)
     word = append(n, rows, heads, flags, layer=1)
-    bench = Bench([pfx(ap=ap, base=base), word, END], config=ChipConfig(array_dim=edge))
+    bench = ProgramBench([pfx(ap=ap, base=base), word, END], config=ChipConfig(array_dim=edge))
     bench.pos, bench.registers = pos, state
     bench.memory[0x8000:] = rng.integers(0, 256, bench.memory.size - 0x8000)
     bench.put(ROWS, data, 16 * ap or None)
@@ -136,7 +136,7 @@ def test_read_copies_rows_of_positions(
     start = max(0, pos + 1 - window) // edge * edge if window else 0
     state = registers(in_memory, kv_cap=start + base + count, window=window)
     word = read(n, count, heads, gp.V, layer=1)
-    bench = Bench([pfx(cp=cp, base=base), word, END], config=ChipConfig(array_dim=edge))
+    bench = ProgramBench([pfx(cp=cp, base=base), word, END], config=ChipConfig(array_dim=edge))
     bench.pos, bench.registers = pos, state
     space = bench.memory if in_memory else bench.sram
     space[0x20000:] = rng.integers(0, 256, space.size - 0x20000)
@@ -167,7 +167,7 @@ def test_staged_rows_follow_the_window(edge: int, window: int, pos: int) -> None
     data = integers(rng, np.uint8, (rows, 2 * 32))
     fields = {"dst": STAGING // 16, "src1": hp if edge == 16 else 2 * hp}
     word = append(n, rows, (0, 2), gp.STAGE, **fields)
-    bench = Bench([word, END], config=ChipConfig(array_dim=edge), pos=pos, registers=state)
+    bench = ProgramBench([word, END], config=ChipConfig(array_dim=edge), pos=pos, registers=state)
     bench.put(ROWS, data)
     expected, cache = bench.sram.copy(), bench.memory.copy()
     for head in range(2):
@@ -261,7 +261,7 @@ def test_attention_through_the_cache(
     data = integers(rng, np.int8, (3, 56, n), 0.05)
     data[:2] //= 3
     program = [*attention_step(n, cap, scale, in_memory, staged), END]
-    bench = Bench(program, config=ChipConfig(array_dim=edge))
+    bench = ProgramBench(program, config=ChipConfig(array_dim=edge))
     bench.registers = registers(in_memory, kv_cap=56, window=window, kv_voff=0x4000)
     distinct = set()
     for pos in range(56):
@@ -284,7 +284,7 @@ def test_the_first_word_outside_memory_is_named(opcode: Opcode) -> None:
     """By address inside a head, head after head; nothing is written."""
     word = append(32, 20, (0, 2)) if opcode == Opcode.KV_APPEND else read(32, 20, (0, 2))
     state = registers(True, kv_base=0x40000, kv_head=0x400)
-    bench = Bench([word, END], registers=state)
+    bench = ProgramBench([word, END], registers=state)
     bench.memory = np.zeros(0x40480, np.uint8)
     sram = bench.sram.copy()
     error = bench.run().error
@@ -298,7 +298,7 @@ def test_the_first_word_outside_memory_is_named(opcode: Opcode) -> None:
 def test_a_read_of_nothing() -> None:
     """At position 0 there is no earlier key: nothing is read, checked or written."""
     words = [read(16, length(16, 1), (0, 255)), END]
-    bench = Bench(words, registers=registers(True, kv_cap=0, kv_layer=0xFFFFFF00))
+    bench = ProgramBench(words, registers=registers(True, kv_cap=0, kv_layer=0xFFFFFF00))
     before = bench.sram.copy()
     result = bench.run()
     assert result.error is None
@@ -323,7 +323,7 @@ def test_registers_of_the_cache_can_be_set() -> None:
         (sets + words, registers(True)),
         (words, {name.name.lower().replace("kv", "kv_"): v for name, v in values.items()}),
     ):
-        bench = Bench(program, registers=state)
+        bench = ProgramBench(program, registers=state)
         bench.put(ROWS, data)
         assert bench.run().error is None
         at = 0x30000 + 2 * 0x1000 + 0x800 + 3 * 0x100

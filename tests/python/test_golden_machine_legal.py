@@ -33,7 +33,7 @@ from tests.python.golden_programs import (
     RELU,
     REQUANT,
     TRANSPOSE,
-    Bench,
+    ProgramBench,
     pfx,
 )
 from tests.python.golden_support import seeded
@@ -50,7 +50,7 @@ def refused(*words: Instruction) -> tuple[ErrorCode, int] | None:
 
     A refused instruction must have changed neither SRAM nor memory.
     """
-    bench = Bench([*words, Instruction(Opcode.SET, 0, SetReg.STREAM), END], bytes(1 << 17))
+    bench = ProgramBench([*words, Instruction(Opcode.SET, 0, SetReg.STREAM), END], bytes(1 << 17))
     bench.registers = {"kv_base": 0x40000, "kv_cap": 0xFFFF_FFFF}
     bench.memory = np.zeros(1 << 20, np.uint8)
     bench.sram[:] = 0
@@ -475,7 +475,7 @@ def test_refused_at_an_address(words: list[Instruction], code: ErrorCode, addres
 
 def _code_on(config: ChipConfig, instruction: Instruction) -> ErrorCode | None:
     """Return the code of the error that an instruction ends with on a chip."""
-    error = Bench([instruction], bytes(1 << 14), config).run(races=False).error
+    error = ProgramBench([instruction], bytes(1 << 14), config).run(races=False).error
     assert error is not None
     return None if error.code == ErrorCode.NO_END else error.code
 
@@ -527,7 +527,7 @@ def test_mutated_words_are_executed_or_refused(seed: int) -> None:
         for _ in range(int(rng.integers(1, 4))):
             value ^= 1 << int(rng.integers(8, 128))
         words[index] = Instruction.from_int(value)
-        bench = Bench([*words, END], bytes(1 << 14))
+        bench = ProgramBench([*words, END], bytes(1 << 14))
         bench.memory = np.zeros(1 << 18, np.uint8)
         bench.sram[:] = rng.integers(0, 256, bench.sram.size)
         sram, size = bench.sram.copy(), up(len(words) * 16 + 16, 16)

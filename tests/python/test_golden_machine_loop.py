@@ -15,7 +15,7 @@ from golden.gemm import Post
 from spec.isa import Engine, ErrorCode, GemmOp, Instruction, Opcode, SetReg
 from spec.isa.operands import up
 from tests.python import golden_programs as gp
-from tests.python.golden_programs import END, Bench, barrier, gemm, pfx, set_register
+from tests.python.golden_programs import END, ProgramBench, barrier, gemm, pfx, set_register
 from tests.python.golden_support import integers, seeded
 
 FIELD, ADDRESS, FULL = ErrorCode.ILLEGAL_FIELD, ErrorCode.BAD_ADDRESS, ErrorCode.CONTEXT_FULL
@@ -32,7 +32,7 @@ def loop(target: int) -> Instruction:
     return Instruction(Opcode.LOOP, src0=target & 0xFFFF, src1=target >> 16)
 
 
-def tokens(bench: Bench, count: int) -> list[int]:
+def tokens(bench: ProgramBench, count: int) -> list[int]:
     """Return the first tokens that were stored."""
     stored: list[int] = bench.memory[OUT : OUT + 4 * count].view("<u4").tolist()
     return stored
@@ -58,7 +58,7 @@ STEP = [
 """Row TOKEN of a table times the unit matrix at 0x8000: the next token is the row's maximum."""
 
 
-def chain_bench(program: list[Instruction], **registers: int) -> tuple[Bench, Any]:
+def chain_bench(program: list[Instruction], **registers: int) -> tuple[ProgramBench, Any]:
     """Return a bench with a random table and the unit matrix; and the table.
 
     The maxima of its rows make one cycle through all tokens.
@@ -68,7 +68,7 @@ def chain_bench(program: list[Instruction], **registers: int) -> tuple[Bench, An
     table[table == 127] = -3
     cycle = rng.permutation(48)
     table[cycle, np.roll(cycle, 1)] = 127
-    bench = Bench(program, registers=registers)
+    bench = ProgramBench(program, registers=registers)
     bench.memory[TABLE : TABLE + table.size] = table.reshape(-1).view(np.uint8)
     bench.put(0x8000, np.eye(48, dtype=np.int8))
     return bench, table
@@ -111,9 +111,9 @@ def test_no_token_is_the_end_token_none() -> None:
     """With EOS = 0xFFFFFFFF nothing equals it."""
     program = [Instruction(Opcode.NOP), loop(0), END]
     state = {"token": 0xFFFF_FFFF, "loop_left": 3, "kv_cap": 10}
-    assert Bench(program, registers=state).run().pos == 3
-    assert Bench(program, registers=state | {"eos": 0xFFFF_FFFF}).run().pos == 3
-    assert Bench(program, registers=state | {"eos": 3, "token": 3}).run().pos == 0
+    assert ProgramBench(program, registers=state).run().pos == 3
+    assert ProgramBench(program, registers=state | {"eos": 0xFFFF_FFFF}).run().pos == 3
+    assert ProgramBench(program, registers=state | {"eos": 3, "token": 3}).run().pos == 0
 
 
 def test_a_loop_stops_at_the_capacity() -> None:
@@ -126,7 +126,7 @@ def test_a_loop_stops_at_the_capacity() -> None:
         (4, 0, 5, None),
         ((1 << 32) - 1, 1, (1 << 32) - 1, FULL),
     ):
-        bench = Bench(program, pos=pos, registers={"loop_left": left, "kv_cap": cap})
+        bench = ProgramBench(program, pos=pos, registers={"loop_left": left, "kv_cap": cap})
         result = bench.run()
         assert (None if result.error is None else result.error.code) == expected
         if result.error is not None:
@@ -136,7 +136,9 @@ def test_a_loop_stops_at_the_capacity() -> None:
                 0,
             )
             assert result.pos == min(pos + left, cap - 1) or pos >= cap
-    end = Bench(program, pos=4, registers={"loop_left": 9, "kv_cap": 5, "token": 2, "eos": 2}).run()
+    end = ProgramBench(
+        program, pos=4, registers={"loop_left": 9, "kv_cap": 5, "token": 2, "eos": 2}
+    ).run()
     assert end.error is None
 
 
@@ -144,7 +146,7 @@ def test_a_loop_jumps_forwards_and_into_a_pair() -> None:
     """The target is any word, also one behind the LOOP or the second of a pair."""
     copy = Instruction(Opcode.VEC, 0, 0x40, 0, 0, 2, 16, 0, 6)
     program = [loop(3), END, copy, pfx(cp=4), copy, loop(4), END]
-    bench = Bench(program, registers={"loop_left": 2, "kv_cap": 9})
+    bench = ProgramBench(program, registers={"loop_left": 2, "kv_cap": 9})
     result = bench.run()
     assert result.error is None
     assert [(write.instr, write.address) for write in result.sram_writes] == [
@@ -162,16 +164,16 @@ def test_every_turn_takes_the_stream_from_its_start() -> None:
     """Two shares per turn, of which one is taken in the last; END sees the offset of its turn."""
     program = [GELU, replace(GELU, dst=0x20), loop(0), END]
     stream = bytes([9]) * 256 + bytes([5]) * 256
-    bench = Bench(program, stream, registers={"loop_left": 4, "kv_cap": 9})
+    bench = ProgramBench(program, stream, registers={"loop_left": 4, "kv_cap": 9})
     result = bench.run()
     assert result.error is None
     assert result.stream_offset == 512
     assert [int(write.data[0, 0]) for write in result.sram_writes] == [9, 5] * 5
-    short = Bench(program, stream + bytes(64), registers={"loop_left": 4, "kv_cap": 9}).run()
+    short = ProgramBench(program, stream + bytes(64), registers={"loop_left": 4, "kv_cap": 9}).run()
     assert short.error is not None
     assert short.error.code == ErrorCode.STREAM_LEFT
     program = [loop(2), END, GELU, END]
-    bench = Bench(program, stream[:256], registers={"loop_left": 1, "kv_cap": 9})
+    bench = ProgramBench(program, stream[:256], registers={"loop_left": 1, "kv_cap": 9})
     assert bench.run().stream_offset == 256
 
 
@@ -189,7 +191,7 @@ def test_a_loop_left_set_by_the_program() -> None:
         loop(6),
         END,
     ]
-    bench = Bench(program)
+    bench = ProgramBench(program)
     for _ in range(2):
         result = bench.run()
         assert result.error is None
@@ -199,7 +201,7 @@ def test_a_loop_left_set_by_the_program() -> None:
 @pytest.mark.parametrize("target", [3, 4, 0xFFFF, 0x10000])
 def test_a_target_outside_the_program(target: int) -> None:
     """Refused even if the jump would not be taken."""
-    error = Bench([Instruction(Opcode.NOP), loop(target), END]).run().error
+    error = ProgramBench([Instruction(Opcode.NOP), loop(target), END]).run().error
     assert error is not None
     assert (error.code, error.instr) == (FIELD, 1)
 
@@ -225,7 +227,7 @@ def test_argmax_runs_over_several_gemms(wide: bool, written: bool) -> None:
         words += [pfx(bp=4, imm=3, sh=shift)]
         word = gemm(at, 0x100, 0, 1, count, 20, mode | gp.Q_PREFIX | gp.B_ROWS, gp.REQUANT)
         words.append(replace(word, src1=0x800 if first == 0 else 0x1800 + 0x100 * (first % 7)))
-    bench = Bench([*words, ARGMAX, END])
+    bench = ProgramBench([*words, ARGMAX, END])
     bench.put(0x1000, a)
     for word, (first, count) in zip(
         words[1::2], ((0, 17), (17, 1), (18, 30), (48, 2)), strict=True
@@ -253,7 +255,7 @@ def test_argmax_looks_at_the_last_value() -> None:
     assert expected.argmax() != gemm_ops.gemm(a, b, requant, Post(16))[0].argmax()
     mode = gp.Q_TENSOR | PEEK | gp.OP_ADD
     words = [pfx(d=0x1800), gemm(0, 0x100, 0x800, 1, 30, 9, mode, gp.REQUANT | gp.RELU), ARGMAX]
-    bench = Bench([*words, END], (5).to_bytes(2, "little") + bytes([9]) + bytes(61))
+    bench = ProgramBench([*words, END], (5).to_bytes(2, "little") + bytes([9]) + bytes(61))
     bench.put(0x1000, a)
     bench.put(0x8000, b)
     bench.put(0x18000, d)
@@ -267,7 +269,7 @@ def peek(columns: int) -> list[Instruction]:
 
 def test_argmax_starts_afresh() -> None:
     """After ARGMAX columns count from 0 again, and a smaller value wins."""
-    bench = Bench([*peek(40), ARGMAX, barrier(ST), *peek(3), ARGMAX, END])
+    bench = ProgramBench([*peek(40), ARGMAX, barrier(ST), *peek(3), ARGMAX, END])
     bench.put(0x1000, np.eye(1, 16, dtype=np.int8))
     rows = np.zeros((16, 40), np.int8)
     rows[0] = np.arange(40)
@@ -284,7 +286,7 @@ def test_argmax_needs_a_value() -> None:
     """No GEMM with argmax, none since the last ARGMAX, or one of no columns."""
     none = gemm(0, 0x100, 0x800, 1, gp.length(16, 1), 16, gp.Q_PREFIX | PEEK, gp.REQUANT)
     for program in ([ARGMAX], [*peek(2), ARGMAX, ARGMAX], [pfx(imm=1), none, ARGMAX]):
-        error = Bench([*program, END]).run().error
+        error = ProgramBench([*program, END]).run().error
         assert error is not None
         assert (error.code, error.instr) == (FIELD, len(program) - 1)
 
@@ -302,7 +304,7 @@ def test_argmax_needs_a_value() -> None:
 def test_argmax_refuses_an_address(base: int, count: int, code: ErrorCode, address: int) -> None:
     """Misaligned bases, words past 2^32, and words that the bus refuses."""
     program = [*peek(2), set_register(SetReg.OUTCNT, count), ARGMAX, END]
-    error = Bench(program, bases=(TABLE, base, *[0] * 6)).run().error
+    error = ProgramBench(program, bases=(TABLE, base, *[0] * 6)).run().error
     assert error is not None
     assert (error.code, error.address, error.instr) == (code, address, 3)
     assert error.engine == (Engine.ST if code == ErrorCode.WRITE_ERROR else Engine.SEQ)
@@ -322,7 +324,7 @@ def test_embed(n: int, pitch: int, cp: int) -> None:
     ):
         src0 = 0x800 if index == BY_LIST else 0
         word = Instruction(Opcode.EMBED, 0, 0x100, src0, 0, count, n, pitch, index)
-        bench = Bench([pfx(cp=cp), word, END], pos=21, registers=state)
+        bench = ProgramBench([pfx(cp=cp), word, END], pos=21, registers=state)
         bench.memory[TABLE:] = rng.integers(0, 256, bench.memory.size - TABLE)
         bench.put(0x8000, np.array([ids], np.uint32))
         expected = bench.sram.copy()
@@ -357,7 +359,9 @@ def test_embed_refuses_an_address(
     rows = 1 if index == BY_TOKEN else 2
     src0 = 0x800 if index == BY_LIST else 0
     word = Instruction(Opcode.EMBED, 0, 0x100, src0, 0, rows, 16, 0, index)
-    bench = Bench([word, END], bases=(base, *[0] * 7), pos=number, registers={"token": number})
+    bench = ProgramBench(
+        [word, END], bases=(base, *[0] * 7), pos=number, registers={"token": number}
+    )
     bench.put(0x8000, np.array([[0, number]], np.uint32))
     error = bench.run().error
     assert error is not None
@@ -383,4 +387,4 @@ def test_embed_refuses_an_address(
 def test_start_registers_are_checked(name: str, value: int, allowed: str) -> None:
     """Values that the host's registers cannot hold are refused by name."""
     with pytest.raises(ValueError, match=f"StartState.{name}: given .* allowed {allowed}"):
-        Bench([END], registers={name: value}).run()
+        ProgramBench([END], registers={name: value}).run()

@@ -11,7 +11,7 @@ import pytest
 from golden.machine import Race
 from spec.isa import Instruction, Opcode, VecOp
 from tests.python import golden_programs as gp
-from tests.python.golden_programs import END, Bench, barrier, pfx
+from tests.python.golden_programs import END, ProgramBench, barrier, pfx
 from tests.python.golden_support import random_model, seeded
 
 LD, ST, GEMM, SMX, NRM, VEC = (1 << engine for engine in range(6))
@@ -34,7 +34,7 @@ def copy(dst: int, src: int, n: int = 16) -> Instruction:
 
 def races(*words: Instruction) -> list[Race]:
     """Run a program and return its races."""
-    result = Bench([*words, END]).run()
+    result = ProgramBench([*words, END]).run()
     assert result.error is None
     return result.races
 
@@ -108,7 +108,7 @@ def test_every_pair_is_reported_with_its_first_word() -> None:
 
 def test_detection_can_be_switched_off() -> None:
     """The result is the same, the list is empty."""
-    bench = Bench([load(0), copy(4, 0), END])
+    bench = ProgramBench([load(0), copy(4, 0), END])
     assert bench.run(races=False).races == []
 
 
@@ -142,9 +142,9 @@ def test_outputs_on_inputs(words: list[Instruction], clean: bool) -> None:
 
 def test_stores_into_program_and_stream() -> None:
     """Fetch and streamer run ahead of the program, so such a store has no defined effect."""
-    bench = Bench([store(0), END], bytes(64), bases=(0, 0, 0, 0, 0, 0, 0, 0))
+    bench = ProgramBench([store(0), END], bytes(64), bases=(0, 0, 0, 0, 0, 0, 0, 0))
     assert [race.kind for race in bench.run().races] == ["PROGRAM"]
-    bench = Bench([store(0), END], bytes(64), bases=(gp.STREAM_BASE + 48, *[0] * 7))
+    bench = ProgramBench([store(0), END], bytes(64), bases=(gp.STREAM_BASE + 48, *[0] * 7))
     assert [race.kind for race in bench.run().races] == ["STREAM"]
 
 
@@ -157,12 +157,12 @@ def test_every_barrier_of_a_block_is_needed(rows: int) -> None:
     seeded(511)
     barriers = [i for i, word in enumerate(program) if word.opcode == Opcode.BARRIER]
     assert program[barriers[-1] + 1] == END
-    bench = Bench(program, stream)
+    bench = ProgramBench(program, stream)
     bench.put(gp.X, np.zeros((rows, 64), np.int16))
     assert bench.run().races == []
     chosen = barriers[:-1] if rows == 17 else barriers[:-1:4]
     for index in chosen:
-        shorter = Bench(program[:index] + program[index + 1 :], stream)
+        shorter = ProgramBench(program[:index] + program[index + 1 :], stream)
         result = shorter.run()
         assert result.error is None
         assert result.races, f"no race without the barrier at {index}"
@@ -225,7 +225,7 @@ def test_conflicts_of_caches_and_rows(
     state = {"kv_cap": 9, "kv_in_memory": in_memory, "kv_base": 0x28000 if in_memory else 0x3000}
 
     def found(*words: Instruction) -> list[tuple[str, int, int]]:
-        bench = Bench([*words, END], registers=state)
+        bench = ProgramBench([*words, END], registers=state)
         bench.sram[:0x100] = 0
         result = bench.run()
         assert result.error is None
@@ -262,7 +262,7 @@ def test_conflicts_of_caches_and_rows(
 def test_outputs_of_caches_and_rows(words: list[Instruction], clean: bool) -> None:
     """ROPE may work in place; staging tiles, heads and lists must lie apart."""
     state = {"kv_cap": 9, "kv_in_memory": False, "kv_base": 0x3000, "kv_head": 0x100}
-    bench = Bench([*words, END], registers=state)
+    bench = ProgramBench([*words, END], registers=state)
     bench.sram[:0x100] = 0
     result = bench.run()
     assert result.error is None
@@ -272,10 +272,10 @@ def test_outputs_of_caches_and_rows(words: list[Instruction], clean: bool) -> No
 def test_heads_of_the_cache_must_lie_apart() -> None:
     """Two heads at one place in memory, and an append over the program or the stream."""
     state = {"kv_cap": 9, "kv_base": 0x30000}
-    bench = Bench([replace(ROWS, imm=0x100), END], registers=state)
+    bench = ProgramBench([replace(ROWS, imm=0x100), END], registers=state)
     assert [race.kind for race in bench.run().races] == ["SELF"]
     for base, kind in ((0, "PROGRAM"), (gp.STREAM_BASE, "STREAM")):
-        bench = Bench([ROWS, END], bytes(64), registers=state | {"kv_base": base})
+        bench = ProgramBench([ROWS, END], bytes(64), registers=state | {"kv_base": base})
         assert [race.kind for race in bench.run().races] == [kind]
 
 
@@ -302,10 +302,10 @@ def test_races_run_across_a_loop() -> None:
     """The turn before is older, whatever the word's index."""
     program = [load(0), barrier(LD), copy(4, 0), Instruction(Opcode.LOOP), END]
     state = {"loop_left": 2, "kv_cap": 9}
-    result = Bench(program, registers=state).run()
+    result = ProgramBench(program, registers=state).run()
     assert [(race.kind, race.older, race.younger) for race in result.races] == [("WAR", 2, 0)] * 2
     program[3:3] = [barrier(VEC)]
-    assert Bench(program, registers=state).run().races == []
+    assert ProgramBench(program, registers=state).run().races == []
 
 
 def test_only_what_a_dynamic_operand_reads_counts() -> None:
@@ -314,5 +314,5 @@ def test_only_what_a_dynamic_operand_reads_counts() -> None:
     mode = gp.B_TILES | gp.OUT_INT32
     word = gp.gemm(0x1000, 0x20, 0x40, gp.length(16), gp.length(48), 16, mode, gp.TRANSPOSE)
     for pos, expected in ((2, []), (3, ["RAW"]), (31, ["RAW"]), (32, ["RAW", "RAW"])):
-        bench = Bench([*words, word, END], pos=pos)
+        bench = ProgramBench([*words, word, END], pos=pos)
         assert [race.kind for race in bench.run().races] == expected

@@ -13,7 +13,7 @@ import pytest
 
 from golden import decoder
 from golden.decoder import ContextFullError
-from golden.session import Session, generate, greedy
+from golden.session import GoldenSession, generate, greedy
 from tests.python.golden_support import random_model, seeded
 from weights.model import QuantizedModel
 
@@ -60,7 +60,7 @@ def test_prompts_of_every_length(number: int) -> None:
     ids = tokens(model, CONTEXT)
     wanted = decoder.forward(model, ids)
     for prompt in range(1, CONTEXT + 1):
-        session = Session(model)
+        session = GoldenSession(model)
         assert_same(session.prefill(ids[:prompt]), wanted[:prompt])
         assert session.length == prompt
         for position in range(prompt, min(CONTEXT, prompt + 4)):
@@ -73,7 +73,7 @@ def test_all_steps(number: int) -> None:
     model = model_of(number)
     ids = tokens(model, CONTEXT)
     wanted = decoder.forward_trace(model, ids)
-    single, pieces = Session(model), Session(model)
+    single, pieces = GoldenSession(model), GoldenSession(model)
     for position, token in enumerate(ids):
         assert_same(single.step(token), wanted.logits[position])
     for start, end in ((0, 1), (1, 17), (17, 33), (33, 35), (35, CONTEXT)):
@@ -89,7 +89,7 @@ def test_every_tensor_of_a_step(number: int) -> None:
     """A step's tensors are the rows of a full recomputation's, all keys included."""
     model = model_of(number)
     ids = tokens(model, 23)
-    session = Session(model)
+    session = GoldenSession(model)
     session.prefill(ids[:20])
     step, whole = session.extend(ids[20:]), decoder.forward_trace(model, ids)
     for given, wanted in zip(step.blocks, whole.blocks, strict=True):
@@ -106,7 +106,7 @@ def test_the_past_matters(number: int) -> None:
     """Another token before gives other logits, unless a window of one hides it."""
     model = model_of(number)
     ids = tokens(model, 10)
-    first, second = Session(model), Session(model)
+    first, second = GoldenSession(model), GoldenSession(model)
     first.prefill(ids[:-1])
     second.prefill([*ids[:-2], (ids[-2] + 1) % model.shape.vocab])
     same = np.array_equal(first.step(ids[-1]), second.step(ids[-1]))
@@ -186,7 +186,7 @@ def test_a_refused_piece_changes_nothing() -> None:
     """A session goes on after an error as if it had not been asked."""
     model = model_of(5)
     ids = tokens(model, CONTEXT)
-    session = Session(model)
+    session = GoldenSession(model)
     session.prefill(ids[:37])
     with pytest.raises(ContextFullError, match=r"given 4 ids at position 37, allowed at most 3 of"):
         session.prefill(ids[:4])

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from npu.graph.form import Graph, Operation, Place, Target
+from npu.graph.form import Graph, Operation, OperationPlace, Target
 from npu.graph.passes.cut import CHEAP, MOVES_ALONE, WISH, bytes_of, least_cut, work_of
 from tests.python.small_networks import PLAIN, Net, grown
 
@@ -43,7 +43,10 @@ def _drawn(seed: int) -> Graph:
     wishes = rng.random(len(graph.operations)) < 0.1
     return graph.with_operations(
         replace(
-            one, place=Place(Target(target), WISH if wish and target == Target.NPU else "drawn")
+            one,
+            place=OperationPlace(
+                Target(target), WISH if wish and target == Target.NPU else "drawn"
+            ),
         )
         for one, target, wish in zip(graph.operations, drawn, wishes, strict=True)
     )

@@ -16,7 +16,7 @@ from npu.graph.form import (
     GraphError,
     Names,
     Operation,
-    Place,
+    OperationPlace,
     Quantisation,
     Target,
     Tensor,
@@ -55,7 +55,7 @@ def test_a_right_graph_is_accepted() -> None:
 def test_each_fault_is_named() -> None:
     """Every way to break the graph gives an error that names operation and tensor."""
     graph = small()
-    places = tuple(replace(one, place=Place(Target.HOST, "")) for one in graph.operations)
+    places = tuple(replace(one, place=OperationPlace(Target.HOST, "")) for one in graph.operations)
     verify(replace(graph, operations=places), placed=True)
     wrong = {
         "'relu'.*'dense'.*order or a cycle": replace(graph, operations=graph.operations[::-1]),

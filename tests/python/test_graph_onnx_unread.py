@@ -22,7 +22,8 @@ from onnx.defs import OpSchema
 from onnx.reference import ReferenceEvaluator
 
 from npu.graph.importers import onnx_file, onnx_node
-from npu.graph.importers.onnx_node import Node, UnmappedError
+from npu.graph.importers.onnx_node import Node
+from npu.graph.importers.unmapped import UnmappedError
 from tests.python.graph_node_cases import cases
 
 assert onnx_file.GROUPS, "all mappings are registered"

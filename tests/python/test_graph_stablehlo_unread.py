@@ -13,7 +13,8 @@ import pytest
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, GraphError
 from npu.graph.importers import stablehlo, stablehlo_step
-from npu.graph.importers.stablehlo_step import Step, UnmappedError
+from npu.graph.importers.stablehlo_step import Step
+from npu.graph.importers.unmapped import UnmappedError
 from tests.needs import needs
 
 needs("graphs")

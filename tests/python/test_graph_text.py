@@ -15,7 +15,7 @@ from npu.graph.form import (
     Graph,
     GraphError,
     Operation,
-    Place,
+    OperationPlace,
     Quantisation,
     Target,
     Tensor,
@@ -69,7 +69,7 @@ def graphs(draw: some.DrawFn) -> Graph:
         kind = draw(types())
         data = array(kind, draw(some.integers(0, 99))) if index >= 3 else None
         tensors[name] = Tensor(name, kind, data)
-    place = some.builds(Place, some.sampled_from(Target), some.text())
+    place = some.builds(OperationPlace, some.sampled_from(Target), some.text())
     kind = draw(types())
     operation = Operation(
         draw(some.text()),

@@ -12,9 +12,9 @@ import pytest
 from npu.graph.form import GraphError
 from npu.graph.importers import tflite_file, tflite_reader
 from npu.graph.importers.tflite_model import parse
-from npu.graph.importers.tflite_reader import Node, Reader
+from npu.graph.importers.tflite_reader import ModelReader, TfliteNode
 from tests.needs import needs
-from tests.python.tflite_cases import CASES, Case, ints, model
+from tests.python.tflite_cases import CASES, TfliteCase, ints, model
 from tests.python.tflite_writer import OPTIONS, Writer
 
 needs("graphs")
@@ -39,16 +39,16 @@ def snake(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
-def node(operator: str, table: str, number: int, monkeypatch: pytest.MonkeyPatch) -> Node:
+def node(operator: str, table: str, number: int, monkeypatch: pytest.MonkeyPatch) -> TfliteNode:
     """Return an operator with one option, set to 1, and one input; nothing of it is read."""
     monkeypatch.setitem(OPTIONS, operator, (table, {"it": (number, "b")}))
     writer = Writer()
     x, y = writer.tensor("x", (2, 3)), writer.tensor("y", (2, 3))
     writer.operator(operator, (x,), (y,), it=1)
     parsed = parse(writer.write((x,), (y,)), "file")
-    reader = Reader(parsed, "file", tflite_file.HANDLERS, {})
+    reader = ModelReader(parsed, "file", tflite_file.HANDLERS, {})
     reader.inputs()
-    return Node(reader, parsed.operators[0], 0)
+    return TfliteNode(reader, parsed.operators[0], 0)
 
 
 @pytest.mark.parametrize("operator", sorted(OPTIONS.keys() & tflite_file.HANDLERS.keys()))
@@ -96,6 +96,6 @@ def test_a_younger_option_is_refused(name: str, monkeypatch: pytest.MonkeyPatch)
 
 def test_an_input_too_many_is_refused() -> None:
     """The operator is named, and the number of the input."""
-    case = Case("RELU", ((2, 3),), ((2, 3),), (ints(1),))
+    case = TfliteCase("RELU", ((2, 3),), ((2, 3),), (ints(1),))
     with pytest.raises(GraphError, match=r"\(RELU\).*input 1 is not mapped"):
         tflite_file.read(model(case))

@@ -4,22 +4,22 @@
 import pytest
 
 from npu.compiler import Traffic, compile_model, ideal, pieces, traffic
-from npu.compiler.ideal import Work
+from npu.compiler.ideal import LeastWork
 from tb.benchmarks import catalogue, measured_models, model_benchmarks
 
 
 @pytest.mark.parametrize(
     ("work", "cycles", "bound"),
     [
-        (Work(256, 0, 0), 1, "mac"),
-        (Work(257, 0, 0), 2, "mac"),
-        (Work(0, 17, 0), 2, "bus"),
-        (Work(0, 160, 176), 11, "bus"),  # the directions run side by side
-        (Work(2560, 160, 160), 10, "mac"),
-        (Work(2560, 161, 0), 11, "bus"),
+        (LeastWork(256, 0, 0), 1, "mac"),
+        (LeastWork(257, 0, 0), 2, "mac"),
+        (LeastWork(0, 17, 0), 2, "bus"),
+        (LeastWork(0, 160, 176), 11, "bus"),  # the directions run side by side
+        (LeastWork(2560, 160, 160), 10, "mac"),
+        (LeastWork(2560, 161, 0), 11, "bus"),
     ],
 )
-def test_larger_of_array_and_bus(work: Work, cycles: int, bound: str) -> None:
+def test_larger_of_array_and_bus(work: LeastWork, cycles: int, bound: str) -> None:
     """Both are rounded up; the busier direction of the bus counts."""
     assert (work.ideal_cycles, work.bound) == (cycles, bound)
 

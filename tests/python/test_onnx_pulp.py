@@ -41,7 +41,7 @@ def convolved(x: Array, w: Array, pad: int, groups: int) -> Array:
     return np.rint(found).transpose(0, 3, 1, 2).astype(np.int64)
 
 
-class Net:
+class PulpNet:
     """A network under construction: its values are integers beside the nodes."""
 
     def __init__(self, x: Array, domain: str = "PACTOps", seed: int = 0) -> None:
@@ -116,7 +116,7 @@ def bytes_of(shape: tuple[int, ...], unsigned: bool, seed: int = 1) -> Array:
 @pytest.mark.parametrize("groups", [1, 4])
 def test_a_classifier_of_images(groups: int, unsigned: bool, domain: str) -> None:
     """Nothing says whether an input is signed: it is multiplied in two parts."""
-    net = Net(bytes_of((1, 4, 7, 6), unsigned), domain)
+    net = PulpNet(bytes_of((1, 4, 7, 6), unsigned), domain)
     w = net.random.integers(-128, 128, (8, 4 // groups, 3, 3))
     y = net.node("Conv", ["x", net.held(w)], pads=[1] * 4, group=groups)
     y, value = net.rescale(y, convolved(net.x, w, 1, groups), (1, 8, 1, 1), False)
@@ -134,7 +134,7 @@ def test_a_classifier_of_images(groups: int, unsigned: bool, domain: str) -> Non
 
 def test_sums_beyond_what_float32_counts() -> None:
     """2,000 products of bytes and a bias: neither sums nor numerators are rounded."""
-    net = Net(bytes_of((3, 2000), True))
+    net = PulpNet(bytes_of((3, 2000), True))
     w = np.abs(net.random.integers(-128, 128, (2000, 6)))
     b = net.random.integers(1 << 24, 1 << 25, 6)
     y = net.node("Gemm", ["x", net.held(w), net.held(b // 2 * 2)])
@@ -147,7 +147,7 @@ def test_sums_beyond_what_float32_counts() -> None:
 @pytest.mark.parametrize("levels", [4, 16, 256])
 def test_convolutions_along_time(levels: int) -> None:
     """One channel at a time; fewer levels than a byte has are bytes too."""
-    net = Net(bytes_of((1, 4, 16), False))
+    net = PulpNet(bytes_of((1, 4, 16), False))
     y, value = net.rescale("x", net.x, (1, 4, 1), True, levels)
     assert value.min() == -levels // 2 and value.max() == levels // 2 - 1
     w = net.random.integers(-128, 128, (4, 1, 5))
@@ -165,7 +165,7 @@ def _along(x: Array, w: Array) -> Array:
 
 def test_products_of_sums() -> None:
     """A sum of two bytes is no byte, but again two of them."""
-    net = Net(bytes_of((3, 40), False))
+    net = PulpNet(bytes_of((3, 40), False))
     y, value = net.rescale("x", net.x, (40,), True)
     y, value = net.node("Add", [y, y]), 2 * value
     w = net.random.integers(-128, 128, (40, 6))
@@ -175,7 +175,7 @@ def test_products_of_sums() -> None:
 
 def test_products_of_two_activations() -> None:
     """As attention has them."""
-    net = Net(bytes_of((1, 6, 16), False))
+    net = PulpNet(bytes_of((1, 6, 16), False))
     w = net.random.integers(-128, 128, (16, 16))
     y = net.node("MatMul", ["x", net.held(w)])
     y, value = net.rescale(y, net.x.astype(np.int64) @ w, (1,), True)
@@ -187,7 +187,7 @@ def test_products_of_two_activations() -> None:
 
 def test_rescaled_sums_of_reals_stay_reals() -> None:
     """A mean is no integer that could be counted in 64 bits."""
-    net = Net(bytes_of((1, 4, 8), False))
+    net = PulpNet(bytes_of((1, 4, 8), False))
     y = net.node("AveragePool", ["x"], kernel_shape=[2])
     means = (net.x[:, :, :-1] + net.x[:, :, 1:]) / 2
     name, _ = net.rescale(y, means, (1,), True)
@@ -199,7 +199,7 @@ def test_rescaled_sums_of_reals_stay_reals() -> None:
 
 def test_weights_that_are_no_bytes_stay_as_they_are() -> None:
     """The product is one of floats, its rescaling exact."""
-    net = Net(bytes_of((3, 8), False))
+    net = PulpNet(bytes_of((3, 8), False))
     w = net.random.integers(-500, 500, (8, 6))
     y = net.node("MatMul", ["x", net.held(w)])
     y, value = net.rescale(y, net.x.astype(np.int64) @ w, (6,), True)
@@ -210,7 +210,7 @@ def test_weights_that_are_no_bytes_stay_as_they_are() -> None:
 @pytest.mark.parametrize("domain", ["PACTOps", ""])
 def test_other_operators_of_these_tools_are_refused_by_name(domain: str, name: str) -> None:
     """In a line."""
-    net = Net(bytes_of((3, 8), False), domain)
+    net = PulpNet(bytes_of((3, 8), False), domain)
     net.rescale("x", net.x, (1,), True)
     net.nodes.append(helper.make_node(name, ["t0"], ["y"], "it", domain=domain))
     with pytest.raises(GraphError, match=rf"operation 'it' \({name}\): no operator of") as error:

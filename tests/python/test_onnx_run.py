@@ -26,13 +26,13 @@ from npu.graph.importers import onnx_run, read
 from npu.graph.importers.onnx_run import runner, spoken
 from tests.forms import sample
 from tests.python.onnx_form_grids import forms
-from tests.python.onnx_forms import Form, form, real
+from tests.python.onnx_forms import OperatorForm, form, real
 
 TOLERANCE = 1e-3
 """Of the largest element: where floats are added up in another order."""
 
 
-def _drawn() -> list[Form]:
+def _drawn() -> list[OperatorForm]:
     """Return all forms, or a sample with every operator in it."""
     every = list(forms())
     random.Random(1).shuffle(every)
@@ -45,7 +45,7 @@ def _drawn() -> list[Form]:
     return sample([every[index] for _, index in ordered], 200)
 
 
-def expected_of(one: Form) -> list[Any] | None:
+def expected_of(one: OperatorForm) -> list[Any] | None:
     """Return what onnxruntime makes of a form as it comes, None if it refuses it."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
@@ -58,7 +58,7 @@ def expected_of(one: Form) -> list[Any] | None:
         return None
 
 
-def imported(one: Form) -> Graph:
+def imported(one: OperatorForm) -> Graph:
     """Return a form as a graph: what stands behind its first input is constant."""
     _, *more = one.values
     return read(one.model, constants={name: one.values[name] for name in more})
@@ -132,7 +132,7 @@ WRONG: dict[str, tuple[str, str, dict[str, Any]]] = {
 """Forms that the reference evaluator of onnx has wrong."""
 
 
-def _one(name: str) -> Form:
+def _one(name: str) -> OperatorForm:
     operator, given, attributes = WRONG[name]
     gates = {"LSTM": 4, "GRU": 3}.get(operator, 0)
     inputs: list[Any] = [real(2, 3, 4, 5)]

@@ -21,7 +21,7 @@ from npu.graph.form import (
     Graph,
     GraphError,
     Operation,
-    Place,
+    OperationPlace,
     Target,
     Tensor,
     TensorType,
@@ -33,14 +33,14 @@ from tb.stimulus.port_operands import port_operands
 from tessera.golden_chip import run_on_golden
 from tests.needs import needs
 
-PORT = Place(Target.PORT, "test")
+PORT = OperationPlace(Target.PORT, "test")
 
 
 def port_graph(
     values: list[Array],
     name: str,
     *,
-    place: Place | None = PORT,
+    place: OperationPlace | None = PORT,
     **attributes: Any,  # noqa: ANN401
 ) -> Graph:
     """Return a graph with one product whose first matrix is an input."""
@@ -107,11 +107,11 @@ def test_the_port_takes_what_is_meant_for_it() -> None:
     a, b = port_operands(np.random.default_rng(1), "int4", (2, 3, 4))
     graph = port_graph([a, b], "int4", place=None)
     (placed,) = prepare(graph).operations
-    assert placed.place == Place(Target.PORT, "the command port multiplies int4")
+    assert placed.place == OperationPlace(Target.PORT, "the command port multiplies int4")
     (placed,) = prepare(graph, port=["product"]).operations
     assert placed.on_port
     (placed,) = prepare(graph, host=["portmatmul"]).operations
-    assert placed.place == Place(Target.HOST, "the user wants it on the host")
+    assert placed.place == OperationPlace(Target.HOST, "the user wants it on the host")
     with pytest.raises(GraphError, match="its array multiplies int8, int4 is a format of the"):
         prepare(graph, npu=["product"])
     with pytest.raises(GraphError, match="--port product: it is named for host too"):
@@ -156,7 +156,7 @@ def test_elements_outside_of_a_format_are_refused(name: str, wrong: int, message
     """On the chip and on the host, with their place."""
     values = port_operands(np.random.default_rng(2), name, (3, 4, 2))
     values[0][1, 2] = np.array(wrong).astype(values[0].dtype)
-    for place in (PORT, Place(Target.HOST, "test")):
+    for place in (PORT, OperationPlace(Target.HOST, "test")):
         graph = port_graph(values, name, place=place)
         with pytest.raises(GraphError, match=message) as caught:
             run_on_golden(compile_network(graph), {"a": values[0]})

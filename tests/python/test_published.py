@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from npu.image.packed_file import pack
-from npu.image.share import Share
+from npu.image.share import StreamShare
 from spec.isa import cop_source
 from spec.isa import source as isa_source
 from spec.regs import descriptors
@@ -106,7 +106,7 @@ def test_a_changed_register_is_named(
 def test_header_of_a_packed_file() -> None:
     """Each field at its published place; the rest is zero."""
     stream = bytes(range(128))
-    data = pack(stream, [Share("w", 3, 0, 128)], edge=32, info={"a": 1}, sections={"s": b"x"})
+    data = pack(stream, [StreamShare("w", 3, 0, 128)], edge=32, info={"a": 1}, sections={"s": b"x"})
     text = json.dumps(
         {
             "a": 1,

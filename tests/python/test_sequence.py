@@ -28,7 +28,13 @@ from npu.runtime.plan import Action, Plan
 from npu.runtime.prepare import bases_from, prepare
 from npu.runtime.replay import By, DrivenChip, NetworkRun
 from npu.runtime.schema import EntryError
-from npu.runtime.sequence import Entry, SequenceError, check_sequence, load_sequence, run_sequence
+from npu.runtime.sequence import (
+    SequenceEntry,
+    SequenceError,
+    check_sequence,
+    load_sequence,
+    run_sequence,
+)
 from spec.isa.operands import up
 from tests.python.test_delegate import image, parts
 from tests.python.user_networks import built
@@ -41,9 +47,9 @@ def plans() -> list[Plan]:
     return [plan_of(compile_network(part.graph)) for part in parts()]
 
 
-def entries() -> list[Entry]:
+def entries() -> list[SequenceEntry]:
     """Return them as a sequence."""
-    found: list[Entry] = []
+    found: list[SequenceEntry] = []
     for name, plan, at in zip("abc", plans(), PLACES, strict=True):
         takes = {}
         if found:
@@ -51,17 +57,17 @@ def entries() -> list[Entry]:
             takes = {plan.graph.inputs[0]: f"{found[-1].name}.{before}"}
         by: By = "ring" if name == "c" else "registers"
         prepared = prepare(plan, bases_from(plan, at))
-        found.append(Entry(name, prepared, takes, by))
+        found.append(SequenceEntry(name, prepared, takes, by))
     return found
 
 
-def _chip(one: Sequence[Entry]) -> ModelBus:
+def _chip(one: Sequence[SequenceEntry]) -> ModelBus:
     size = up(max(each.prepared.end for each in one))
     return ModelBus(np.zeros(size, np.uint8), config=ChipConfig())
 
 
 def _run(
-    one: Sequence[Entry], inputs: dict[str, Array], bus: ModelBus | None = None
+    one: Sequence[SequenceEntry], inputs: dict[str, Array], bus: ModelBus | None = None
 ) -> list[NetworkRun]:
     async def whole() -> list[NetworkRun]:
         chip = DrivenChip(await Chip.connect(bus or _chip(one)))
@@ -116,9 +122,9 @@ def test_a_tensor_of_another_type_is_refused() -> None:
     other = prepare(built().plan, bases_from(built().plan, PLACES[1]))
     message = "entries[1].takes.x: given int8[1, 8, 8, 4] of scale 0.05, zero 3, allowed float32[1"
     with pytest.raises(EntryError, match=re.escape(message)):
-        check_sequence([a, Entry("other", other, {"x": f"a.{a.plan.graph.outputs[0]}"})])
+        check_sequence([a, SequenceEntry("other", other, {"x": f"a.{a.plan.graph.outputs[0]}"})])
     with pytest.raises(EntryError, match=re.escape("entries[1].takes.x: given int8[1, 8, 8, 4]")):
-        check_sequence([a, Entry("other", other)])
+        check_sequence([a, SequenceEntry("other", other)])
 
 
 def test_plans_on_one_another_are_refused() -> None:

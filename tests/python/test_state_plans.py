@@ -30,7 +30,7 @@ from npu.planner.partition import partition
 from npu.runtime.plan_files import PLAN, PlanFileError, files_of, plan_from
 from npu.runtime.prepare import prepare
 from npu.runtime.replay import DrivenChip
-from npu.runtime.sequence import Entry, load_sequence, run_sequence
+from npu.runtime.sequence import SequenceEntry, load_sequence, run_sequence
 from spec.isa.operands import up
 from tests.python.plan_damage import damages, with_record
 from tests.python.state_networks import CELLS, PAIRS, cell, lstm_cell, lstm_operator, samples
@@ -106,7 +106,8 @@ def test_plans_of_a_sequence_share_states() -> None:
     async def run(states: States | None) -> np.ndarray:
         chip = DrivenChip(await Chip.connect(ModelBus(np.zeros(up(prepared.end), np.uint8))))
         entries = [
-            Entry(name, prepared, {"x": f"x{name}"}, states=states) for name in ("0", "1", "2")
+            SequenceEntry(name, prepared, {"x": f"x{name}"}, states=states)
+            for name in ("0", "1", "2")
         ]
         await load_sequence(chip, entries)
         given = {f"x{number}": one for number, one in enumerate(x)}

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from npu.graph.form import Target
 from npu.runtime.account import Cost
-from npu.runtime.report import OperationLine, Report, SegmentLine
+from npu.runtime.report import NetworkReport, OperationLine, SegmentLine
 from npu.runtime.report_table import report_table
 from npu.tables import GAP, FitTable, as_text, cut, cut_apart, pairs
 from spec.isa.operands import Limits
@@ -53,7 +53,7 @@ def test_different_names_stay_different() -> None:
         assert len(set(short.values())) == len(set(names))
 
 
-def network(names: list[str]) -> Report:
+def network(names: list[str]) -> NetworkReport:
     """Return a report with figures of as many digits as large networks have."""
     cost = Cost(instructions=10, macs=4_089_184_256, load_bytes=1_234_567, stream_bytes=98_765_432)
     lines = [
@@ -66,7 +66,7 @@ def network(names: list[str]) -> Report:
     ]
     host = OperationLine(names[0], "host", "LRN", "host", "no [b]", -1, 0, Cost(), 77, "host", 0)
     segment = SegmentLine(0, cost, Cost(), 15_973_376)
-    return Report("keras/" * 40, Limits(), (*lines, host), (segment,))
+    return NetworkReport("keras/" * 40, Limits(), (*lines, host), (segment,))
 
 
 @pytest.mark.parametrize("width", WIDTHS)

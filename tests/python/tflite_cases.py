@@ -14,7 +14,7 @@ from tests.python.tflite_writer import Writer
 
 
 @dataclass(frozen=True)
-class Case:
+class TfliteCase:
     """A model of one operator.
 
     Attributes:
@@ -55,19 +55,19 @@ _CONV = {"padding": 0, "across": 1, "down": 2, "fused": 1}
 _PLAIN = {"dilation_across": 1, "dilation_down": 1}
 
 
-def _same(operator: str, **more: Any) -> Case:  # noqa: ANN401
-    return Case(operator, ((2, 3, 5),), ((2, 3, 5),), **more)
+def _same(operator: str, **more: Any) -> TfliteCase:  # noqa: ANN401
+    return TfliteCase(operator, ((2, 3, 5),), ((2, 3, 5),), **more)
 
 
-def _two(operator: str, **more: Any) -> Case:  # noqa: ANN401
-    return Case(operator, ((2, 3, 5), (3, 1)), ((2, 3, 5),), **more)
+def _two(operator: str, **more: Any) -> TfliteCase:  # noqa: ANN401
+    return TfliteCase(operator, ((2, 3, 5), (3, 1)), ((2, 3, 5),), **more)
 
 
-CASES: dict[str, Case] = {
-    "conv same": Case(
+CASES: dict[str, TfliteCase] = {
+    "conv same": TfliteCase(
         "CONV_2D", (X,), ((1, 4, 7, 6),), (floats(1, 6, 3, 3, 4), floats(2, 6)), {**_CONV, **_PLAIN}
     ),
-    "conv valid, dilated": Case(
+    "conv valid, dilated": TfliteCase(
         "CONV_2D",
         (X,),
         ((1, 4, 5, 6),),
@@ -75,20 +75,20 @@ CASES: dict[str, Case] = {
         {"padding": 1, "across": 1, "down": 1, "fused": 3}
         | {"dilation_across": 1, "dilation_down": 2},
     ),
-    "conv of groups": Case(
+    "conv of groups": TfliteCase(
         "CONV_2D", (X,), ((1, 4, 7, 6),), (floats(1, 6, 3, 3, 2), floats(2, 6)), {**_CONV, **_PLAIN}
     ),
-    "depthwise": Case(
+    "depthwise": TfliteCase(
         "DEPTHWISE_CONV_2D",
         (X,),
         ((1, 4, 4, 8),),
         (floats(1, 1, 3, 2, 8), floats(2, 8)),
         {"padding": 0, "across": 2, "down": 2, "multiplier": 2, "fused": 2, **_PLAIN},
     ),
-    "fully connected": Case(
+    "fully connected": TfliteCase(
         "FULLY_CONNECTED", ((2, 3, 4),), ((6, 5),), (floats(1, 5, 4), floats(2, 5)), {"fused": 3}
     ),
-    "fully connected, axes kept": Case(
+    "fully connected, axes kept": TfliteCase(
         "FULLY_CONNECTED", ((2, 3, 4),), ((2, 3, 5),), (floats(1, 5, 4),), {"fused": 0, "keep": 1}
     ),
     "add": _two("ADD", options={"fused": 1}),
@@ -101,12 +101,12 @@ CASES: dict[str, Case] = {
     "squared difference": _two("SQUARED_DIFFERENCE"),
     "less": _two("LESS", result="bool"),
     "greater or equal": _two("GREATER_EQUAL", result="bool"),
-    "average pool": Case("AVERAGE_POOL_2D", (X,), ((1, 8, 4, 4),), options=_WINDOW),
-    "max pool": Case("MAX_POOL_2D", (X,), ((1, 8, 4, 4),), options={**_WINDOW, "fused": 1}),
-    "mean": Case("MEAN", (X,), ((1, 4),), (ints(1, 2),), {"keep": 0}),
-    "mean, kept": Case("MEAN", (X,), ((1, 1, 1, 4),), (ints(-2, 1),), {"keep": 1}),
-    "sum": Case("SUM", (X,), ((1, 8, 7),), (ints(-1),), {"keep": 0}),
-    "reduce max": Case("REDUCE_MAX", (X,), ((1, 8, 1, 4),), (ints(2),), {"keep": 1}),
+    "average pool": TfliteCase("AVERAGE_POOL_2D", (X,), ((1, 8, 4, 4),), options=_WINDOW),
+    "max pool": TfliteCase("MAX_POOL_2D", (X,), ((1, 8, 4, 4),), options={**_WINDOW, "fused": 1}),
+    "mean": TfliteCase("MEAN", (X,), ((1, 4),), (ints(1, 2),), {"keep": 0}),
+    "mean, kept": TfliteCase("MEAN", (X,), ((1, 1, 1, 4),), (ints(-2, 1),), {"keep": 1}),
+    "sum": TfliteCase("SUM", (X,), ((1, 8, 7),), (ints(-1),), {"keep": 0}),
+    "reduce max": TfliteCase("REDUCE_MAX", (X,), ((1, 8, 1, 4),), (ints(2),), {"keep": 1}),
     "softmax": _same("SOFTMAX", options={"beta": 1.0}),
     "softmax, beta": _same("SOFTMAX", options={"beta": 0.5}),
     "log softmax": _same("LOG_SOFTMAX"),
@@ -133,67 +133,69 @@ CASES: dict[str, Case] = {
     "round": _same("ROUND"),
     "sin": _same("SIN"),
     "cos": _same("COS"),
-    "reshape": Case("RESHAPE", (X,), ((8, 28),), (ints(8, -1),)),
-    "squeeze": Case("SQUEEZE", (X,), ((8, 7, 4),)),
-    "expand dims": Case("EXPAND_DIMS", (X,), ((1, 8, 7, 1, 4),), (ints(-2),)),
-    "transpose": Case("TRANSPOSE", (X,), ((4, 1, 7, 8),), (ints(3, 0, 2, 1),)),
-    "concatenation": Case(
+    "reshape": TfliteCase("RESHAPE", (X,), ((8, 28),), (ints(8, -1),)),
+    "squeeze": TfliteCase("SQUEEZE", (X,), ((8, 7, 4),)),
+    "expand dims": TfliteCase("EXPAND_DIMS", (X,), ((1, 8, 7, 1, 4),), (ints(-2),)),
+    "transpose": TfliteCase("TRANSPOSE", (X,), ((4, 1, 7, 8),), (ints(3, 0, 2, 1),)),
+    "concatenation": TfliteCase(
         "CONCATENATION", (X, (1, 8, 2, 4)), ((1, 8, 9, 4),), options={"axis": -2, "fused": 0}
     ),
-    "slice": Case("SLICE", (X,), ((1, 3, 5, 4),), (ints(0, 2, 2, 0), ints(1, 3, -1, 4))),
-    "strided slice": Case(
+    "slice": TfliteCase("SLICE", (X,), ((1, 3, 5, 4),), (ints(0, 2, 2, 0), ints(1, 3, -1, 4))),
+    "strided slice": TfliteCase(
         "STRIDED_SLICE",
         (X,),
         ((8, 2, 4),),
         (ints(0, -1, 1, 0), ints(1, 0, -1, 0), ints(1, -1, 3, 1)),
         {"begin": 2, "end": 0b1010, "ellipsis": 0, "new": 0, "shrink": 1},
     ),
-    "split": Case(
+    "split": TfliteCase(
         "SPLIT", (X,), ((1, 4, 7, 4),) * 2, (ints(1),), {"count": 2}, constants_first=True
     ),
-    "split by sizes": Case(
+    "split by sizes": TfliteCase(
         "SPLIT_V", (X,), ((1, 8, 2, 4), (1, 8, 5, 4)), (ints(2, -1), ints(2)), {"count": 2}
     ),
-    "pad": Case("PAD", (X,), ((1, 10, 10, 4),), (ints(0, 0, 1, 1, 3, 0, 0, 0).reshape(4, 2),)),
-    "pad with a value": Case(
+    "pad": TfliteCase(
+        "PAD", (X,), ((1, 10, 10, 4),), (ints(0, 0, 1, 1, 3, 0, 0, 0).reshape(4, 2),)
+    ),
+    "pad with a value": TfliteCase(
         "PADV2",
         (X,),
         ((1, 9, 7, 4),),
         (ints(0, 0, 1, 0, 0, 0, 0, 0).reshape(4, 2), np.array([2.5], np.float32)),
     ),
-    "batch matmul": Case(
+    "batch matmul": TfliteCase(
         "BATCH_MATMUL", ((2, 3, 4), (2, 5, 4)), ((2, 3, 5),), options={"a": 0, "b": 1}
     ),
-    "batch matmul, turned": Case(
+    "batch matmul, turned": TfliteCase(
         "BATCH_MATMUL", ((2, 4, 3), (2, 4, 5)), ((2, 3, 5),), options={"a": 1, "b": 0}
     ),
-    "gather": Case(
+    "gather": TfliteCase(
         "GATHER", (X,), ((1, 2, 3, 7, 4),), (ints(1, 7, 0, 2, 2, 3).reshape(2, 3),), {"axis": 1}
     ),
-    "embedding": Case(
+    "embedding": TfliteCase(
         "EMBEDDING_LOOKUP", ((9, 4),), ((3, 4),), (ints(1, 8, 0),), constants_first=True
     ),
-    "arg max": Case("ARG_MAX", (X,), ((1, 8, 7),), (ints(3),), {"type": 2}, result="int32"),
-    "broadcast": Case("BROADCAST_TO", ((3, 1),), ((2, 3, 5),), (ints(2, 3, 5),)),
-    "tile": Case("TILE", ((2, 3),), ((4, 9),), (ints(2, 3),)),
-    "reverse": Case("REVERSE_V2", ((2, 3, 5),), ((2, 3, 5),), (ints(1),)),
-    "pack": Case("PACK", ((2, 3), (2, 3)), ((2, 2, 3),), options={"count": 2, "axis": 1}),
-    "unpack": Case("UNPACK", ((2, 3),), ((3,), (3,)), options={"count": 2, "axis": 0}),
-    "cast": Case("CAST", ((2, 3),), ((2, 3),), options={"from": 0, "to": 2}, result="int32"),
-    "space to depth": Case(
+    "arg max": TfliteCase("ARG_MAX", (X,), ((1, 8, 7),), (ints(3),), {"type": 2}, result="int32"),
+    "broadcast": TfliteCase("BROADCAST_TO", ((3, 1),), ((2, 3, 5),), (ints(2, 3, 5),)),
+    "tile": TfliteCase("TILE", ((2, 3),), ((4, 9),), (ints(2, 3),)),
+    "reverse": TfliteCase("REVERSE_V2", ((2, 3, 5),), ((2, 3, 5),), (ints(1),)),
+    "pack": TfliteCase("PACK", ((2, 3), (2, 3)), ((2, 2, 3),), options={"count": 2, "axis": 1}),
+    "unpack": TfliteCase("UNPACK", ((2, 3),), ((3,), (3,)), options={"count": 2, "axis": 0}),
+    "cast": TfliteCase("CAST", ((2, 3),), ((2, 3),), options={"from": 0, "to": 2}, result="int32"),
+    "space to depth": TfliteCase(
         "SPACE_TO_DEPTH", ((1, 4, 6, 2),), ((1, 2, 3, 8),), options={"block": 2}
     ),
-    "depth to space": Case(
+    "depth to space": TfliteCase(
         "DEPTH_TO_SPACE", ((1, 2, 3, 8),), ((1, 4, 6, 2),), options={"block": 2}
     ),
-    "mirror pad": Case(
+    "mirror pad": TfliteCase(
         "MIRROR_PAD",
         (X,),
         ((1, 12, 10, 4),),
         (ints(0, 0, 1, 3, 2, 1, 0, 0).reshape(4, 2),),
         {"mode": 0},
     ),
-    "mirror pad, edges twice": Case(
+    "mirror pad, edges twice": TfliteCase(
         "MIRROR_PAD",
         (X,),
         ((1, 12, 10, 5),),
@@ -201,7 +203,7 @@ CASES: dict[str, Case] = {
         {"mode": 1},
     ),
     **{
-        f"resize {way}{', corners' * corners}{', centres' * centres} to {size}": Case(
+        f"resize {way}{', corners' * corners}{', centres' * centres} to {size}": TfliteCase(
             f"RESIZE_{way.upper()}{'_NEIGHBOR' * (way == 'nearest')}",
             (X,),
             ((1, *size, 4),),
@@ -212,19 +214,19 @@ CASES: dict[str, Case] = {
         for corners, centres in ((0, 0), (1, 0), (0, 1))
         for size in ((16, 14), (5, 11), (1, 3))
     },
-    "space to batch": Case(
+    "space to batch": TfliteCase(
         "SPACE_TO_BATCH_ND",
         ((2, 6, 5, 3),),
         ((12, 4, 3, 3),),
         (ints(2, 3), ints(1, 1, 2, 2).reshape(2, 2)),
     ),
-    "batch to space": Case(
+    "batch to space": TfliteCase(
         "BATCH_TO_SPACE_ND",
         ((12, 4, 3, 3),),
         ((2, 6, 6, 3),),
         (ints(2, 3), ints(1, 1, 2, 1).reshape(2, 2)),
     ),
-    "transposed conv": Case(
+    "transposed conv": TfliteCase(
         "TRANSPOSE_CONV",
         ((1, 5, 4, 3),),
         ((1, 10, 8, 6),),
@@ -232,7 +234,7 @@ CASES: dict[str, Case] = {
         {"padding": 0, "across": 2, "down": 2, "fused": 0},
         constants_first=True,
     ),
-    "transposed conv, valid": Case(
+    "transposed conv, valid": TfliteCase(
         "TRANSPOSE_CONV",
         ((2, 5, 4, 3),),
         ((2, 15, 5, 6),),
@@ -241,12 +243,12 @@ CASES: dict[str, Case] = {
         constants_first=True,
     ),
     "l2": _same("L2_NORMALIZATION", options={"fused": 0}),
-    "fill": Case("FILL", ((),), ((2, 3),), (ints(2, 3),), constants_first=True),
-    "add n": Case("ADD_N", ((2, 3), (2, 3), (2, 3)), ((2, 3),)),
+    "fill": TfliteCase("FILL", ((),), ((2, 3),), (ints(2, 3),), constants_first=True),
+    "add n": TfliteCase("ADD_N", ((2, 3), (2, 3), (2, 3)), ((2, 3),)),
 }
 
 
-def model(case: Case) -> bytes:
+def model(case: TfliteCase) -> bytes:
     """Return the file of a case."""
     writer = Writer()
     inputs = [
@@ -262,7 +264,7 @@ def model(case: Case) -> bytes:
     return writer.write(inputs, outputs)
 
 
-def samples(case: Case, seed: int) -> list[Array]:
+def samples(case: TfliteCase, seed: int) -> list[Array]:
     """Return inputs for a case."""
     found = [3 * floats(seed + index, *shape) for index, shape in enumerate(case.shapes)]
     return [np.abs(one) + np.float32(0.1) for one in found] if case.positive else found

@@ -18,7 +18,7 @@ from tests.python import graph_networks as networks
 
 KEYS = VALUES = 8
 CLASSES = 10
-Weights = TypeVar("Weights", networks.Convolutional, networks.Block)
+Weights = TypeVar("Weights", networks.Convolutional, networks.BlockWeights)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ SPREAD = np.logspace(0, 1.5, WIDTH)
 
 
 @dataclass(frozen=True)
-class Network:
+class WideNetwork:
     """A network, what it is given, and what 16 bits are to bring.
 
     Attributes:
@@ -71,9 +71,11 @@ def spectrum(net: Net) -> str:
 
 
 NETWORKS = {
-    "features of many sizes": Network(features, (ROWS, WIDTH), SPREAD, 0.05, 6.0),
-    "channels far out": Network(
+    "features of many sizes": WideNetwork(features, (ROWS, WIDTH), SPREAD, 0.05, 6.0),
+    "channels far out": WideNetwork(
         outliers, (1, ROWS, WIDTH), np.where(np.arange(WIDTH) % 16, 1.0, 60.0), 0.01, 6.0
     ),
-    "powers of sound": Network(spectrum, (1, 1, 16, BANDS), np.logspace(0, -2, BANDS), 0.023, 4.0),
+    "powers of sound": WideNetwork(
+        spectrum, (1, 1, 16, BANDS), np.logspace(0, -2, BANDS), 0.023, 4.0
+    ),
 }

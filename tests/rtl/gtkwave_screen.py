@@ -32,7 +32,7 @@ _FRAME = 4
 
 
 @dataclass(frozen=True)
-class Row:
+class ViewerRow:
     """A line of the viewer: the begin or end of a group, or a signal whose values may be known.
 
     Attributes:
@@ -110,7 +110,7 @@ def _drawn(picture: Picture) -> npt.NDArray[np.bool_]:
 
 
 def differences(
-    picture: Picture, reference: Picture, rows: Sequence[Row], geometry: Geometry
+    picture: Picture, reference: Picture, rows: Sequence[ViewerRow], geometry: Geometry
 ) -> list[str]:
     """Return what is wrong in a picture, row by row from the top.
 
@@ -199,7 +199,9 @@ def header_of(save_file: Path) -> list[str]:
     return [line for line in lines[:first] if not line.startswith("[dumpfile]")]
 
 
-def write_waveform(folder: Path, rows: Sequence[Row], end: int, header: Sequence[str]) -> Path:
+def write_waveform(
+    folder: Path, rows: Sequence[ViewerRow], end: int, header: Sequence[str]
+) -> Path:
     """Write a small waveform by hand, and a save file that shows these rows; return the latter.
 
     Args:
@@ -242,5 +244,5 @@ def write_waveform(folder: Path, rows: Sequence[Row], end: int, header: Sequence
 
 def measured(display: str, folder: Path, header: Sequence[str]) -> Geometry:
     """Return where things are in pictures with this header."""
-    rows = [Row("s", 8, values=((0, 0x5A),))] * 60
+    rows = [ViewerRow("s", 8, values=((0, 0x5A),))] * 60
     return Geometry.of(shot(display, write_waveform(folder, rows, 10_000, header), folder), header)

@@ -28,7 +28,7 @@ from tb.run import build, registry, runner, units, waves
 from tests.bench.process import npu
 from tests.needs import needs
 from tests.rtl import gtkwave_screen
-from tests.rtl.gtkwave_screen import Geometry, Picture, Row
+from tests.rtl.gtkwave_screen import Geometry, Picture, ViewerRow
 
 EXAMPLE = re.compile(r"make waves\s+TESTCASE=(\w+)(?:\s+SEED=(\d+))?")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -125,11 +125,11 @@ def _words(folder: Path) -> Path:
     return path
 
 
-def _group(heading: str, rows: list[Row]) -> list[Row]:
-    return [Row(heading), *rows, Row(heading, ends=True)]
+def _group(heading: str, rows: list[ViewerRow]) -> list[ViewerRow]:
+    return [ViewerRow(heading), *rows, ViewerRow(heading, ends=True)]
 
 
-def chip_rows(widths: dict[str, int], known: dict[str, Values], words: Path) -> list[Row]:
+def chip_rows(widths: dict[str, int], known: dict[str, Values], words: Path) -> list[ViewerRow]:
     """Return what is to be seen of a test on the chip, its values from the first instruction on."""
     first = known["tb_top.u_probe.dispatched"][1][0]
     view = tomllib.loads((HDL / "waves.toml").read_text(encoding="utf-8"))
@@ -139,7 +139,7 @@ def chip_rows(widths: dict[str, int], known: dict[str, Values], words: Path) -> 
             _group(
                 group["name"],
                 [
-                    Row(
+                    ViewerRow(
                         _leaf(name),
                         widths[name],
                         values=known.get(name, ()),
@@ -155,20 +155,20 @@ def chip_rows(widths: dict[str, int], known: dict[str, Values], words: Path) -> 
     )
 
 
-def block_rows(widths: dict[str, int]) -> list[Row]:
+def block_rows(widths: dict[str, int]) -> list[ViewerRow]:
     """Return what is to be seen of the bench of a block: every port of its instances, by fields."""
-    rows: dict[str, list[Row]] = {}
+    rows: dict[str, list[ViewerRow]] = {}
     for name, width in widths.items():
         _, instance, *port = name.split(".")
         if port and re.search(r"_n?[io]$", port[0]):
             text = "/".join(port)
             values = CLOCK if text == "clk_i" else ()
-            rows.setdefault(instance, []).append(Row(text, width, values=values))
+            rows.setdefault(instance, []).append(ViewerRow(text, width, values=values))
     return list(chain.from_iterable(_group(name, rows[name]) for name in sorted(rows)))
 
 
 def _compare(
-    display: str, save_files: tuple[Path, Path], rows: list[Row], geometry: Geometry
+    display: str, save_files: tuple[Path, Path], rows: list[ViewerRow], geometry: Geometry
 ) -> list[Picture]:
     """Compare what is seen of a save file with what is to be seen; both stay beside the latter."""
     home = save_files[1].parent
@@ -230,12 +230,12 @@ def test_a_failure_is_seen_at_its_marker(display: str, tmp_path: Path) -> None:
         "[sst_expanded] 0",
     ]
     rows = [
-        Row("First mismatch"),
-        Row("cycle", 64, values=CYCLE, decimal=True),
-        Row("vec", 8, values=executed, filter=_words(tmp_path)),
+        ViewerRow("First mismatch"),
+        ViewerRow("cycle", 64, values=CYCLE, decimal=True),
+        ViewerRow("vec", 8, values=executed, filter=_words(tmp_path)),
     ]
     # What stands below is not compared; its longest name is as wide as the column.
-    below = [Row("sram_wr_data[4]", 128), Row("First mismatch", ends=True)]
+    below = [ViewerRow("sram_wr_data[4]", 128), ViewerRow("First mismatch", ends=True)]
     geometry = gtkwave_screen.measured(display, tmp_path / "measured", header)
     reference = gtkwave_screen.write_waveform(
         tmp_path / "reference", [*rows, *below], SEEN_NS, header
@@ -249,16 +249,16 @@ def test_a_wrong_picture_is_noticed(display: str, tmp_path: Path) -> None:
     words = _words(tmp_path)
     values = ((0, int(Opcode.NOP)), (1000, int(Opcode.GEMM)))
     begin, gemm, irq, end = rows = [
-        Row("Engines"),
-        Row("gemm", 8, values=values, filter=words),
-        Row("irq", 1),
-        Row("Engines", ends=True),
+        ViewerRow("Engines"),
+        ViewerRow("gemm", 8, values=values, filter=words),
+        ViewerRow("irq", 1),
+        ViewerRow("Engines", ends=True),
     ]
     word = replace(gemm, values=(values[0], (1000, int(Opcode.VEC))))
     late = replace(gemm, values=(values[0], (1040, int(Opcode.GEMM))))
     shown = {
         "right": rows,
-        "name": [begin, gemm, Row("inq", 1), end],
+        "name": [begin, gemm, ViewerRow("inq", 1), end],
         "word": [begin, word, irq, end],
         "late": [begin, late, irq, end],
         "missing": [begin, gemm, end],

@@ -35,7 +35,7 @@ def machine(core: Core = "cv32e40x") -> MachineConfiguration:
 @cache
 def test_program(name: str, compiler: firmware.Name | None = None, *defines: str) -> Path:
     """Compile a program of tb/soc/programs; return its ELF file."""
-    target = firmware.Target(compiler)
+    target = firmware.FirmwareTarget(compiler)
     output = program_run.FOLDER / "-".join(
         ["test", name, target.chosen(), *defines, str(os.getpid())]
     )

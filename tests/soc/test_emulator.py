@@ -24,7 +24,7 @@ needs("emulator")
 from tb.soc.emulator import Emulator, EmulatorError  # behind the check that it can be imported
 
 
-def _printed(name: str, target: firmware.Target) -> bytes:
+def _printed(name: str, target: firmware.FirmwareTarget) -> bytes:
     emulator = Emulator(firmware.compile_program(name, target))
     assert emulator.run() == 0
     return bytes(emulator.output)
@@ -34,22 +34,24 @@ def _printed(name: str, target: firmware.Target) -> bytes:
 def test_every_instruction_prints_the_same(name: str) -> None:
     """Soft-float and hard-float builds agree: operands in x or f registers, the same bits."""
     first = firmware.compilers()[0]
-    expected = _printed("npu_test", firmware.Target(first))
+    expected = _printed("npu_test", firmware.FirmwareTarget(first))
     for floats in ("soft", "hard"):
-        assert _printed("npu_test", firmware.Target(compiler(name), floats)) == expected
+        assert _printed("npu_test", firmware.FirmwareTarget(compiler(name), floats)) == expected
 
 
 @pytest.mark.parametrize("name", COMPILERS)
 @pytest.mark.parametrize("place", ["F", "X"])
 def test_float_registers_of_header_and_core(name: str, place: str, tmp_path: Path) -> None:
     """A program with float registers hands floats over in f or x; another core is refused."""
-    target = firmware.Target(compiler(name), "hard")
+    target = firmware.FirmwareTarget(compiler(name), "hard")
     output = tmp_path / "npu_test.elf"
     define = f"NPU_FLOATS_IN_{place}"
     path = firmware.compile_program("npu_test", target, defines=[define], output=output)
     right, wrong = (Emulator(path, floats_in_f=same == (place == "F")) for same in (True, False))
     assert right.run() == 0
-    assert bytes(right.output) == _printed("npu_test", firmware.Target(firmware.compilers()[0]))
+    assert bytes(right.output) == _printed(
+        "npu_test", firmware.FirmwareTarget(firmware.compilers()[0])
+    )
     assert wrong.run() == 2
     assert wrong.output.startswith(b"npu_fp.h: the core hands over other registers")
 

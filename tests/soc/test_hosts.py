@@ -53,7 +53,7 @@ def test_on_the_rtl_as_coprocessor(floats: firmware.Floats) -> None:
 
     configuration = Configuration()
     assert configuration.binary.exists(), f"{configuration.binary} is not built: run make test"
-    program = firmware.compile_program("npu_test", firmware.Target(floats=floats))
+    program = firmware.compile_program("npu_test", firmware.FirmwareTarget(floats=floats))
     folder = BUILD / "runs" / configuration.folder.name / f"emulator-{floats}"
     test = BenchTest(inside.__name__, inside.emulate.name, "emulates a core")
     job = runner.Job(test, configuration, place=folder)

@@ -28,7 +28,7 @@ def compiler(name: str) -> firmware.Name:
 @pytest.mark.parametrize("name", COMPILERS)
 def test_hello_echoes_every_byte(name: str) -> None:
     """Boots from address 0, prints, and passes on all 256 bytes."""
-    path = firmware.compile_program("hello", firmware.Target(compiler(name)))
+    path = firmware.compile_program("hello", firmware.FirmwareTarget(compiler(name)))
     ran = support.run(path, f"hello-{name}", text=BYTES)
     first, _, rest = ran.output.partition(b"\n")
     assert re.fullmatch(rb"hello from address [0-9a-f]+", first)

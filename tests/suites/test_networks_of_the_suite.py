@@ -15,7 +15,7 @@ needs("graphs")
 
 from golden.graph import run
 from npu.graph.form import Array, Graph
-from tests.python.graph_node_cases import BORDER, INTEGER, Result, cases, run_case
+from tests.python.graph_node_cases import BORDER, INTEGER, NodeResult, cases, run_case
 from tests.python.network_runs import run_graph
 
 READABLE = {1, 2, 3, 5, 6, 7, 9, 10, 11}
@@ -41,7 +41,7 @@ def _readable(name: str) -> bool:
 
 
 @cache
-def _results() -> tuple[Result, ...]:
+def _results() -> tuple[NodeResult, ...]:
     return tuple(run_case(name, _equal) for name in cases() if _readable(name))
 
 

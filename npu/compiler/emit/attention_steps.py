@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from npu.compiler.attention_plan import AttentionPlan, Step, score_pitch
+from npu.compiler.attention_plan import AttentionPlan, UnitStep, score_pitch
 from npu.compiler.program_builder import Operand, ProgramBuilder
 from npu.compiler.tensor_map import TensorRef
 from spec.isa.operands import WORD, up
@@ -68,9 +68,9 @@ class _Attention:
 
     def units(self) -> None:
         emitters = {
-            Step.SCORES: self.scores,
-            Step.SOFTMAX: self.softmax,
-            Step.CONTEXT: self.context,
+            UnitStep.SCORES: self.scores,
+            UnitStep.SOFTMAX: self.softmax,
+            UnitStep.CONTEXT: self.context,
         }
         for step, unit in self.plan.steps:
             emitters[step](unit)

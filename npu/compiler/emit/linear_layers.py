@@ -4,14 +4,14 @@
 from npu.compiler.emit.matrix_products import Combine, Epilogue, emit_product
 from npu.compiler.emit.sram_matrix import SramMatrix
 from npu.compiler.program_builder import ProgramBuilder
-from npu.image import Share
+from npu.image import StreamShare
 
 
 def emit_linear(
     builder: ProgramBuilder,
     src: SramMatrix,
     dst: SramMatrix,
-    share: Share,
+    share: StreamShare,
     *,
     op: Combine | None = None,
     table: bool = False,
@@ -35,7 +35,11 @@ def emit_linear(
 
 
 def emit_best_columns(
-    builder: ProgramBuilder, src: SramMatrix, columns: int, share: Share, dst: SramMatrix | None
+    builder: ProgramBuilder,
+    src: SramMatrix,
+    columns: int,
+    share: StreamShare,
+    dst: SramMatrix | None,
 ) -> int:
     """Emit a linear layer of one row whose best column ARGMAX finds; return its word index.
 

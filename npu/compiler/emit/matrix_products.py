@@ -6,7 +6,7 @@ from typing import Literal
 
 from npu.compiler.emit.sram_matrix import SramMatrix
 from npu.compiler.program_builder import ProgramBuilder
-from npu.image import Share
+from npu.image import StreamShare
 
 Combine = Literal["add", "mul"]
 
@@ -40,7 +40,7 @@ def emit_product(
     a: SramMatrix,
     b: SramMatrix | None,
     dst: SramMatrix,
-    share: Share | None,
+    share: StreamShare | None,
     epilogue: Epilogue,
     *,
     transpose: bool = False,
@@ -104,7 +104,7 @@ class _OperandB:
     d: int | None = None
 
 
-def _from_stream(d: SramMatrix | None, share: Share | None) -> _OperandB:
+def _from_stream(d: SramMatrix | None, share: StreamShare | None) -> _OperandB:
     if share is None:
         raise ValueError("B: given neither a matrix nor a share, allowed one of them")
     address = d.address if d else None

@@ -5,7 +5,7 @@ from typing import Literal
 
 from npu.compiler.emit.sram_matrix import SramMatrix
 from npu.compiler.program_builder import ProgramBuilder
-from npu.image import Share
+from npu.image import StreamShare
 
 NormName = Literal["LAYERNORM", "RMSNORM"]
 ElementwiseName = Literal[
@@ -14,14 +14,16 @@ ElementwiseName = Literal[
 
 
 def emit_norm(
-    builder: ProgramBuilder, norm: NormName, src: SramMatrix, dst: SramMatrix, share: Share
+    builder: ProgramBuilder, norm: NormName, src: SramMatrix, dst: SramMatrix, share: StreamShare
 ) -> int:
     """Emit a norm of int16 rows to int8 or int16; return its word index."""
     out = "i16" if dst.element == "int16" else None
     return _streamed(builder, norm, src, dst, share, out)
 
 
-def emit_table(builder: ProgramBuilder, src: SramMatrix, dst: SramMatrix, share: Share) -> int:
+def emit_table(
+    builder: ProgramBuilder, src: SramMatrix, dst: SramMatrix, share: StreamShare
+) -> int:
     """Emit an activation by a streamed table of int8 to int8; return its word index."""
     return _streamed(builder, "GELU", src, dst, share)
 
@@ -31,7 +33,7 @@ def _streamed(
     mnemonic: str,
     src: SramMatrix,
     dst: SramMatrix,
-    share: Share,
+    share: StreamShare,
     out: str | None = None,
 ) -> int:
     """Emit an operation on rows whose parameters come from the stream."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from npu.compiler.network.layout import Layout, View, moved, natural, parts_of, unmoved
+from npu.compiler.network.layout import Layout, StorageView, moved, natural, parts_of, unmoved
 from npu.graph.form import Graph, Operation
 
 VIEWS = ("identity", "reshape", "transpose", "slice")
@@ -37,7 +37,7 @@ def laid(graph: Graph, one: Operation) -> list[tuple[int, str]]:
     ]
 
 
-def accepts(graph: Graph, one: Operation, number: int, view: View) -> bool:
+def accepts(graph: Graph, one: Operation, number: int, view: StorageView) -> bool:
     """Whether an operation can read (number >= 0) or write (-1) a view."""
     axes = len(view.shape)
     match one.kind:
@@ -74,7 +74,7 @@ class _Aliasing:
         self.outside = outside
         self.consumers = graph.consumers()
         self.producers = {name: one for one in operations for name in one.outputs}
-        self.views: dict[str, View] = {}
+        self.views: dict[str, StorageView] = {}
         self.bytes: dict[str, int] = {}
         self.free: set[str] = set()
 
@@ -99,7 +99,7 @@ class _Aliasing:
                 self.free.add(one.name)
         return Layout(self.views, self.bytes, frozenset(self.free))
 
-    def _fresh(self, name: str) -> View:
+    def _fresh(self, name: str) -> StorageView:
         """Return the view of a tensor, in a storage of its own if it has none yet."""
         if name not in self.views:
             kind = self.graph.type(name)
@@ -108,7 +108,7 @@ class _Aliasing:
             self.bytes[name] = view.end
         return self.views[name]
 
-    def _moved(self, one: Operation) -> View | None:
+    def _moved(self, one: Operation) -> StorageView | None:
         """Return the result of a move as a view, if those who read it can read it there."""
         name = one.outputs[0]
         if one.kind not in VIEWS or name in self.outside:
@@ -119,7 +119,7 @@ class _Aliasing:
             return None
         return view if self._readable(name, view) else None
 
-    def _impose(self, one: Operation, result: View) -> bool:
+    def _impose(self, one: Operation, result: StorageView) -> bool:
         """Let who makes the input of a move write where the result lies; say whether it does."""
         name = one.inputs[0]
         old, producer = self.views[name], self.producers.get(name)
@@ -137,7 +137,7 @@ class _Aliasing:
         self.views[name] = view
         return True
 
-    def _readable(self, name: str, view: View) -> bool:
+    def _readable(self, name: str, view: StorageView) -> bool:
         return all(
             accepts(self.graph, one, number, view)
             for one in self.consumers[name]
@@ -164,7 +164,7 @@ class _Aliasing:
                 self.views[name] = part
 
 
-def in_place(layout: Layout, one: Operation, result: View) -> list[bool]:
+def in_place(layout: Layout, one: Operation, result: StorageView) -> list[bool]:
     """Return for each input of a concatenation whether it lies in the result already."""
     axis = one["axis"] % len(result.shape)
     shapes = [layout.views[name].shape for name in one.inputs]

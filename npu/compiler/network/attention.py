@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from npu.compiler.attention_plan import AttentionPlan, AttentionUnit, Keys, Use, score_pitch
-from npu.compiler.attention_plan import Step as AttentionStep
+from npu.compiler.attention_plan import AttentionPlan, AttentionUnit, Keys, PieceRead, score_pitch
+from npu.compiler.attention_plan import UnitStep as AttentionStep
 from npu.compiler.emit import Scale, emit_attention
 from npu.compiler.errors import CompileError
-from npu.compiler.network.kernel import Context, Kernel, Place
-from npu.compiler.network.layout import View, natural
+from npu.compiler.network.kernel import Context, Kernel, KernelPlace
+from npu.compiler.network.layout import StorageView, natural
 from npu.compiler.program_builder import Operand
 from npu.graph.form import Operation
 from spec.isa.operands import WORD
@@ -22,7 +22,7 @@ MASK = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Heads:
+class SramHeads:
     """Heads in SRAM: address of the first row of the first, bytes to the next head and row."""
 
     address: int
@@ -41,13 +41,13 @@ class HeadRows:
     """
 
     plan: AttentionPlan
-    k: Heads
-    v: Heads
+    k: SramHeads
+    v: SramHeads
     lanes: int
 
     def operands(self, use: int) -> dict[str, Operand]:
         """Return the operands of B for a use."""
-        read: Use = self.plan.uses[use]
+        read: PieceRead = self.plan.uses[use]
         heads = self.k if read.step == AttentionStep.SCORES else self.v
         head = self.plan.units[read.unit].kv_head
         return {"src1": heads.address + head * heads.head, "bp": heads.row}
@@ -63,8 +63,8 @@ class AttentionKernel(Kernel):
         self,
         context: Context,
         operation: Operation,
-        reads: list[View],
-        writes: View,
+        reads: list[StorageView],
+        writes: StorageView,
     ) -> None:
         query, key, value = reads[:3]
         self.batches, self.heads, self.rows, self.lanes = query.shape
@@ -78,11 +78,11 @@ class AttentionKernel(Kernel):
         if self.sram_bytes > context.budget:
             self.buffers_used = 1
 
-    def part(self, number: int, chunk: int) -> View:
+    def part(self, number: int, chunk: int) -> StorageView:
         """Return the heads of a batch; a mask is for all of them."""
         return self.reads[number] if number == MASK else self.reads[number].at(chunk)
 
-    def target(self, chunk: int) -> View:
+    def target(self, chunk: int) -> StorageView:
         """Return the heads of a batch."""
         return self.writes.at(chunk)
 
@@ -121,7 +121,7 @@ class AttentionKernel(Kernel):
         """The masks."""
         return {} if self._masks is None else {"mask": self._masks[0].tobytes()}
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: KernelPlace) -> None:
         """Load the masks; set which keys a row looks at."""
         if self._masks is not None:
             place.constant("mask", place.scratch("mask"))
@@ -130,25 +130,25 @@ class AttentionKernel(Kernel):
             place.builder.set("POS", one["offset"])
             place.builder.set("WINDOW", one["window"])
 
-    def end(self, place: Place) -> None:
+    def end(self, place: KernelPlace) -> None:
         """Take back what is set."""
         one = self.operation
         if one["causal"] and (one["offset"] or one["window"]):
             place.builder.set("POS", 0)
             place.builder.set("WINDOW", 0)
 
-    def _at(self, place: Place, number: int, chunk: int) -> Heads:
+    def _at(self, place: KernelPlace, number: int, chunk: int) -> SramHeads:
         """Return where heads lie; the result for number -1."""
         part = self.target(chunk) if number < 0 else self.part(number, chunk)
         address = place.address(part)
         if address is None:
             fresh = natural("", part.shape, part.element)
             matrix = place.result(chunk) if number < 0 else place.source(number, chunk)
-            return Heads(matrix.address, fresh.strides[0], fresh.strides[1])
+            return SramHeads(matrix.address, fresh.strides[0], fresh.strides[1])
         head, row = part.strides[:2]
-        return Heads(address, head, row if part.shape[1] > 1 else part.row_bytes)
+        return SramHeads(address, head, row if part.shape[1] > 1 else part.row_bytes)
 
-    def compute(self, place: Place, chunk: int) -> None:
+    def compute(self, place: KernelPlace, chunk: int) -> None:
         """Emit the attention of a batch."""
         one = self.operation
         query, key, value = (self._at(place, number, chunk) for number in range(3))

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from npu.compiler.emit import Epilogue, SramMatrix, emit_elementwise, emit_product
 from npu.compiler.errors import CompileError
 from npu.compiler.network.epilogues import factor_buffer, finish_of, finish_product
-from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
-from npu.compiler.network.layout import View
+from npu.compiler.network.kernel import Context, Kernel, KernelPlace, even, row_part
+from npu.compiler.network.layout import StorageView
 from npu.compiler.network.linear import summands
 from npu.compiler.stream import ShareData, product_share
 from npu.graph.form import Element, Operation
@@ -30,7 +30,7 @@ def outer_index(shape: tuple[int, ...], index: tuple[int, ...]) -> tuple[int, ..
     return tuple(0 if n == 1 else i for i, n in zip(own, shape[: max(axes, 0)], strict=True))
 
 
-def matrix_at(view: View, index: tuple[int, ...]) -> View:
+def matrix_at(view: StorageView, index: tuple[int, ...]) -> StorageView:
     """Return the matrix at an index of the result's outer axes."""
     return view.at(*outer_index(view.shape, index))
 
@@ -46,10 +46,10 @@ class BatchedKernel(Kernel):
         self,
         context: Context,
         operation: Operation,
-        a: View,
-        b: View,
-        operand: View | None,
-        writes: View,
+        a: StorageView,
+        b: StorageView,
+        operand: StorageView | None,
+        writes: StorageView,
     ) -> None:
         self.transpose = bool(operation["transpose_b"])
         self.inner = a.columns
@@ -70,7 +70,7 @@ class BatchedKernel(Kernel):
         reads = [a, b] if operand is None else [a, b, operand]
         super().__init__(context, operation, reads, writes, len(self.chunks))
 
-    def part(self, number: int, chunk: int) -> View:
+    def part(self, number: int, chunk: int) -> StorageView:
         """Return rows of a or of an operand, or the whole of b."""
         index, first, count = self.chunks[chunk]
         matrix = matrix_at(self.reads[number], index)
@@ -78,7 +78,7 @@ class BatchedKernel(Kernel):
             return row_part(matrix, 0, matrix.shape[0])
         return row_part(matrix, first, count)
 
-    def target(self, chunk: int) -> View:
+    def target(self, chunk: int) -> StorageView:
         """Return the rows of the result."""
         index, first, count = self.chunks[chunk]
         return row_part(matrix_at(self.writes, index), first, count)
@@ -126,7 +126,7 @@ class BatchedKernel(Kernel):
             return []
         return summands(np.full((self.inner, self.columns), -self.zeros[1], np.int64))
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: KernelPlace) -> None:
         """Fill the matrix of -za, an unsigned one where that is 128."""
         if self.rest:
             place.constant("rest", place.scratch("rest"))
@@ -135,7 +135,7 @@ class BatchedKernel(Kernel):
             matrix = SramMatrix(place.scratch("zeros"), self.most, self.inner)
             emit_elementwise(place.builder, "clamp", matrix, matrix, lo=value, hi=value)
 
-    def compute(self, place: Place, chunk: int) -> None:
+    def compute(self, place: KernelPlace, chunk: int) -> None:
         """Emit the products."""
         a, b, dst = place.source(0, chunk), place.source(1, chunk), place.result(chunk)
         operand = place.source(2, chunk) if len(self.reads) > 2 else None

@@ -22,9 +22,9 @@ from npu.compiler.emit import (
     emit_product,
 )
 from npu.compiler.errors import CompileError
-from npu.compiler.network.epilogues import Finish, factor_buffer, finish_of, finish_product
-from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
-from npu.compiler.network.layout import View
+from npu.compiler.network.epilogues import AfterSums, factor_buffer, finish_of, finish_product
+from npu.compiler.network.kernel import Context, Kernel, KernelPlace, even, row_part
+from npu.compiler.network.layout import StorageView
 from npu.compiler.network.linear import Wide, summands
 from npu.compiler.stream import ShareData, weight_share
 from npu.graph.form import Operation
@@ -38,7 +38,7 @@ COPY_OVERHEAD, GEMM_OVERHEAD, SEEK = 12, 16, 64
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class MovingWindow:
     """Geometry of a window that moves over images (B, H, W, C)."""
 
     height: int
@@ -70,10 +70,10 @@ class Window:
         )
 
     @property
-    def turned(self) -> Window:
+    def turned(self) -> MovingWindow:
         """The same windows with rows for columns."""
         top, left, bottom, right = self.pads
-        return Window(
+        return MovingWindow(
             self.width,
             self.height,
             self.kernel[::-1],
@@ -139,10 +139,10 @@ class ConvKernel(Kernel):
         self,
         context: Context,
         operation: Operation,
-        x: View,
-        operand: View | None,
-        writes: View,
-        window: Window,
+        x: StorageView,
+        operand: StorageView | None,
+        writes: StorageView,
+        window: MovingWindow,
         blocks: list[ChannelBlock],
         tiling: Tiling,
     ) -> None:
@@ -200,7 +200,7 @@ class ConvKernel(Kernel):
             return super().staged(number)
         return super().staged(0) or not self.dense or not self.window.plain
 
-    def part(self, number: int, chunk: int) -> View:
+    def part(self, number: int, chunk: int) -> StorageView:
         """Return the input rows of a chunk's band, or the pixels of an operand."""
         one = self.chunks[chunk]
         if number:
@@ -222,7 +222,7 @@ class ConvKernel(Kernel):
         bands = [one.band for one in self.chunks]
         return [i for i, band in enumerate(bands) if i == 0 or band != bands[i - 1]]
 
-    def _pixels(self, view: View, one: Chunk) -> View:
+    def _pixels(self, view: StorageView, one: Chunk) -> StorageView:
         """Return the output pixels of a chunk, in the columns of its block."""
         block = self.blocks[one.block]
         part = row_part(
@@ -230,7 +230,7 @@ class ConvKernel(Kernel):
         )
         if len(self.blocks) == 1:
             return part
-        return View(
+        return StorageView(
             part.storage,
             part.offset + block.first_output * part.size,
             (part.shape[0], block.outputs),
@@ -238,7 +238,7 @@ class ConvKernel(Kernel):
             part.element,
         )
 
-    def target(self, chunk: int) -> View:
+    def target(self, chunk: int) -> StorageView:
         """Return the output pixels of a chunk."""
         return self._pixels(self.writes, self.chunks[chunk])
 
@@ -293,7 +293,7 @@ class ConvKernel(Kernel):
     # Parameters ---------------------------------------------------------------------------------
 
     @cached_property
-    def finishes(self) -> list[Finish]:
+    def finishes(self) -> list[AfterSums]:
         """What follows the sums, by block."""
         total = np.concatenate([block.weight.sum((0, 1, 2)) for block in self.blocks])
         correction = -int(self.operation["x_zero"]) * total
@@ -362,7 +362,7 @@ class ConvKernel(Kernel):
 
     # Instructions -------------------------------------------------------------------------------
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: KernelPlace) -> None:
         """Fill stages with the border, and load the bias of int32 results."""
         if self._plain_bias is not None:
             place.constant("bias", place.scratch("bias"))
@@ -371,7 +371,7 @@ class ConvKernel(Kernel):
                 address = place.scratch(f"stage0.{slot}")
                 self._fill(place, address, self.stage_rows * len(self.blocks))
 
-    def _fill(self, place: Place, address: int, rows: int) -> None:
+    def _fill(self, place: KernelPlace, address: int, rows: int) -> None:
         """Fill padded rows with the value of the border."""
         size = self.window.padded_width * self.pixel_bytes
         if self.reads[0].size == 1 and rows:
@@ -386,7 +386,7 @@ class ConvKernel(Kernel):
             matrix = SramMatrix(address, rows, size // 2, "int16")
             emit_elementwise(place.builder, "clamp", matrix, matrix, lo=value, hi=value)
 
-    def fetch(self, place: Place, number: int, chunk: int, slot: int) -> None:
+    def fetch(self, place: KernelPlace, number: int, chunk: int, slot: int) -> None:
         """Bring a band into the middle of its border."""
         if number:
             super().fetch(place, number, chunk, slot)
@@ -407,13 +407,13 @@ class ConvKernel(Kernel):
                 self._fetch_plane(place, source, block, at, line, inner)
 
     def _fetch_plane(
-        self, place: Place, source: View, block: int, at: int, line: int, rows: int
+        self, place: KernelPlace, source: StorageView, block: int, at: int, line: int, rows: int
     ) -> None:
         """Bring the channels of a block: whole rows at once where pixels are dense."""
         width, pixel = self.window.width, self.pixel_bytes
         step = source.strides[0]
         if self.dense and width * pixel // source.size < COPY_MOST:
-            lines = View(
+            lines = StorageView(
                 source.storage,
                 source.offset,
                 (rows, width * pixel // source.size),
@@ -426,7 +426,7 @@ class ConvKernel(Kernel):
         count = min(self.lanes, source.columns - block * self.lanes)
         turns, each = (1, rows) if width == 1 else (rows, width)
         for number in range(turns):
-            pixels = View(
+            pixels = StorageView(
                 source.storage,
                 source.offset + number * width * step + offset,
                 (each, count),
@@ -435,7 +435,7 @@ class ConvKernel(Kernel):
             )
             _bring(place, pixels, at + number * line, line if width == 1 else pixel)
 
-    def prepare(self, place: Place, chunk: int) -> None:
+    def prepare(self, place: KernelPlace, chunk: int) -> None:
         """Copy the windows of a chunk's pixels."""
         one, window, pixel = self.chunks[chunk], self.window, self.pixel_bytes
         slot = place.scratch(f"rows{chunk % 2}")
@@ -459,7 +459,7 @@ class ConvKernel(Kernel):
 
     def _copy(
         self,
-        place: Place,
+        place: KernelPlace,
         source: int,
         target: int,
         columns: int,
@@ -494,7 +494,7 @@ class ConvKernel(Kernel):
     def _element(self) -> Element:
         return "int16" if self.reads[0].size == 2 else "int8"
 
-    def _origin(self, place: Place, chunk: int) -> tuple[int, int]:
+    def _origin(self, place: KernelPlace, chunk: int) -> tuple[int, int]:
         """Return the address of a chunk's band and the bytes of its rows."""
         one, window, pixel = self.chunks[chunk], self.window, self.pixel_bytes
         if not self.staged(0):
@@ -503,7 +503,7 @@ class ConvKernel(Kernel):
         plane = one.block * self.stage_rows * line
         return place.source(0, chunk).address + plane, line
 
-    def compute(self, place: Place, chunk: int) -> None:
+    def compute(self, place: KernelPlace, chunk: int) -> None:
         """Multiply the rows of a chunk."""
         one, dst = self.chunks[chunk], place.result(chunk)
         element = ELEMENTS[self.reads[0].element]
@@ -539,7 +539,7 @@ def _share_name(one: Chunk, number: int) -> str:
     return f"block{one.block}.taps{one.taps[0]}.weight{number}"
 
 
-def _bring(place: Place, source: View, address: int, pitch: int) -> None:
+def _bring(place: KernelPlace, source: StorageView, address: int, pitch: int) -> None:
     """Copy rows within SRAM, or load them from memory."""
     matrix = place.view(source)
     if matrix is None:
@@ -550,7 +550,11 @@ def _bring(place: Place, source: View, address: int, pitch: int) -> None:
 
 
 def conv_kernel(
-    context: Context, operation: Operation, x: View, operand: View | None, writes: View
+    context: Context,
+    operation: Operation,
+    x: StorageView,
+    operand: StorageView | None,
+    writes: StorageView,
 ) -> ConvKernel:
     """Return the convolution cut in the way that takes the fewest cycles of those that fit.
 
@@ -558,7 +562,7 @@ def conv_kernel(
     """
     weight = context.graph.constant(operation.inputs[1])
     assert weight is not None
-    window = Window(
+    window = MovingWindow(
         x.shape[1],
         x.shape[2],
         (weight.shape[0], weight.shape[1]),
@@ -569,7 +573,7 @@ def conv_kernel(
     )
     wide = weight.astype(np.int64) - int(operation["w_zero"])
 
-    def fitting(window: Window, filters: Wide) -> Iterator[ConvKernel]:
+    def fitting(window: MovingWindow, filters: Wide) -> Iterator[ConvKernel]:
         blocks, whole = blocks_of(filters, operation["groups"]), dict[int, bool]()
         for tiling in _tilings(window, context.limits.acc_rows // x.size):
             kernel = ConvKernel(context, operation, x, operand, writes, window, blocks, tiling)
@@ -602,7 +606,7 @@ def conv_kernel(
     )
 
 
-def _tilings(window: Window, most: int) -> list[Tiling]:
+def _tilings(window: MovingWindow, most: int) -> list[Tiling]:
     rows, columns = window.out
     pixels = sorted({min(most, rows * columns), *(most * n // 8 for n in range(1, 8))})
     bands = [rows, *(-(-rows // n) for n in (2, 3, 4, 6, 8, 12, 16, 28, 56, 112))]

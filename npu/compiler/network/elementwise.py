@@ -15,8 +15,8 @@ from npu.compiler.emit import (
     emit_table,
 )
 from npu.compiler.errors import CompileError
-from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
-from npu.compiler.network.layout import View
+from npu.compiler.network.kernel import Context, Kernel, KernelPlace, even, row_part
+from npu.compiler.network.layout import StorageView
 from npu.compiler.stream import ShareData, row_norm_share, table_share
 from npu.graph.form import Operation
 from spec.isa.generated import Opcode
@@ -29,7 +29,7 @@ class RowKernel(Kernel):
     """An operation on rows of the same number as those of its result, some rows at a time."""
 
     def __init__(
-        self, context: Context, operation: Operation, reads: list[View], writes: View
+        self, context: Context, operation: Operation, reads: list[StorageView], writes: StorageView
     ) -> None:
         for view in (*reads, writes):
             if view.rows() is None:
@@ -55,11 +55,11 @@ class RowKernel(Kernel):
         del context, operation
         return 0
 
-    def part(self, number: int, chunk: int) -> View:
+    def part(self, number: int, chunk: int) -> StorageView:
         """Return the rows of an input."""
         return row_part(self.reads[number], *self.chunks[chunk])
 
-    def target(self, chunk: int) -> View:
+    def target(self, chunk: int) -> StorageView:
         """Return the rows of the result."""
         return row_part(self.writes, *self.chunks[chunk])
 
@@ -67,7 +67,7 @@ class RowKernel(Kernel):
 class VectorKernel(RowKernel):
     """One VEC instruction a chunk."""
 
-    def compute(self, place: Place, chunk: int) -> None:
+    def compute(self, place: KernelPlace, chunk: int) -> None:
         """Emit it."""
         one, builder, dst = self.operation, place.builder, place.result(chunk)
         a = place.source(0, chunk)
@@ -94,7 +94,7 @@ class TableKernel(RowKernel):
         table = self.operation.integers["table"].astype(np.int8)
         return {"table": ShareData(Opcode.GELU, table_share(table))}
 
-    def compute(self, place: Place, chunk: int) -> None:
+    def compute(self, place: KernelPlace, chunk: int) -> None:
         """Emit it."""
         a, dst = place.source(0, chunk), place.result(chunk)
         emit_table(place.builder, a, dst, place.share("table"))
@@ -103,7 +103,7 @@ class TableKernel(RowKernel):
 class SoftmaxKernel(RowKernel):
     """Probabilities of rows of scores."""
 
-    def compute(self, place: Place, chunk: int) -> None:
+    def compute(self, place: KernelPlace, chunk: int) -> None:
         """Emit it."""
         emit_softmax(place.builder, place.source(0, chunk), place.result(chunk))
 
@@ -129,7 +129,7 @@ class NormKernel(RowKernel):
         """The instruction."""
         return Opcode.LAYERNORM if self.operation.kind == "layernorm" else Opcode.RMSNORM
 
-    def compute(self, place: Place, chunk: int) -> None:
+    def compute(self, place: KernelPlace, chunk: int) -> None:
         """Emit it."""
         name: Literal["LAYERNORM", "RMSNORM"]
         name = "LAYERNORM" if self.opcode == Opcode.LAYERNORM else "RMSNORM"
@@ -140,7 +140,9 @@ class NormKernel(RowKernel):
 class RopeKernel(Kernel):
     """ROPE of heads side by side, or of one head at a time where heads are an outer axis."""
 
-    def __init__(self, context: Context, operation: Operation, x: View, writes: View) -> None:
+    def __init__(
+        self, context: Context, operation: Operation, x: StorageView, writes: StorageView
+    ) -> None:
         axis = operation["heads_axis"] % len(x.shape)
         self.inner = axis == len(x.shape) - 2 and all(
             view.strides[axis] == view.row_bytes for view in (x, writes)
@@ -153,12 +155,12 @@ class RopeKernel(Kernel):
         self.positions = x.shape[-3 if self.inner else -2]
         super().__init__(context, operation, [x], writes, len(self.indices))
 
-    def part(self, number: int, chunk: int) -> View:
+    def part(self, number: int, chunk: int) -> StorageView:
         """Return the rows of a head, or of all heads of a batch."""
         part = self.reads[number].at(*self.indices[chunk])
         return row_part(part, 0, self.positions * self.heads)
 
-    def target(self, chunk: int) -> View:
+    def target(self, chunk: int) -> StorageView:
         """Return where they go."""
         part = self.writes.at(*self.indices[chunk])
         return row_part(part, 0, self.positions * self.heads)
@@ -177,11 +179,11 @@ class RopeKernel(Kernel):
         row[:, : rows.shape[1]] = rows
         return {"table": row.tobytes()}
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: KernelPlace) -> None:
         """Load the table."""
         place.constant("table", place.scratch("table"))
 
-    def compute(self, place: Place, chunk: int) -> None:
+    def compute(self, place: KernelPlace, chunk: int) -> None:
         """Emit the rotation."""
         a, dst = place.source(0, chunk), place.result(chunk)
         emit_rope_rows(

@@ -16,10 +16,10 @@ from npu.compiler.emit import ELEMENTS, MemoryRows, SramMatrix, emit_load_rows, 
 from npu.compiler.errors import CompileError
 from npu.compiler.hazards import Footprint, block_words
 from npu.compiler.network.kernel import Kernel, part_rows, row_part, row_pieces
-from npu.compiler.network.layout import View
+from npu.compiler.network.layout import StorageView
 from npu.compiler.program_builder import ProgramBuilder
-from npu.compiler.stream import Stream
-from npu.image import Share
+from npu.compiler.stream import StreamWriter
+from npu.image import StreamShare
 from spec.isa.operands import WORD, up
 
 ARENA, CONSTANTS = 0, 2
@@ -65,10 +65,10 @@ class Emission:
 
     builder: ProgramBuilder
     addresses: Addresses
-    stream: Stream
+    stream: StreamWriter
     constants: Constants
     kernel: Kernel = field(init=False)
-    _shares: dict[str, Share] = field(init=False, default_factory=dict)
+    _shares: dict[str, StreamShare] = field(init=False, default_factory=dict)
 
     # The chunks of a kernel ---------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class Emission:
 
     # What kernels ask for -----------------------------------------------------------------------
 
-    def view(self, view: View) -> SramMatrix | None:
+    def view(self, view: StorageView) -> SramMatrix | None:
         """Return the rows of a view if it lies in SRAM, else None."""
         address = self.addresses.sram.get(view.storage)
         if address is None:
@@ -137,7 +137,7 @@ class Emission:
         element = ELEMENTS[view.element]
         return SramMatrix(address + rows.offset, rows.count, rows.columns, element, rows.pitch)
 
-    def address(self, view: View) -> int | None:
+    def address(self, view: StorageView) -> int | None:
         """Return the address of a view's first element if it lies in SRAM, else None."""
         address = self.addresses.sram.get(view.storage)
         return None if address is None else address + view.offset
@@ -165,14 +165,14 @@ class Emission:
         """Return the address of a buffer of the kernel's own."""
         return self.addresses.sram[buffer_name(self.kernel, name)]
 
-    def share(self, name: str) -> Share:
+    def share(self, name: str) -> StreamShare:
         """Return a share of the kernel, with the stream standing at it."""
         share = self._shares[name]
         if self.builder.stream_offset != share.offset:
             self.builder.seek(share.offset)
         return share
 
-    def load(self, view: View, address: int, pitch: int) -> None:
+    def load(self, view: StorageView, address: int, pitch: int) -> None:
         """Load the rows of a view from memory."""
         for part, first in row_pieces(view):
             rows = self._memory(part)
@@ -180,7 +180,7 @@ class Emission:
             also = Footprint(reads=self._words(part))
             emit_load_rows(self.builder, rows, address + first * pitch, given, also=also)
 
-    def load_whole(self, view: View) -> None:
+    def load_whole(self, view: StorageView) -> None:
         """Load a storage that lies in SRAM besides, natural rows."""
         rows = view.rows()
         assert rows is not None
@@ -200,7 +200,7 @@ class Emission:
 
     # Memory -------------------------------------------------------------------------------------
 
-    def _memory(self, view: View) -> MemoryRows:
+    def _memory(self, view: StorageView) -> MemoryRows:
         rows = view.rows()
         if rows is None:
             raise CompileError(f"{view.storage}: rows without a pitch")
@@ -211,7 +211,7 @@ class Emission:
         offset = self.addresses.memory[view.storage] + rows.offset
         return MemoryRows(ARENA, offset, rows.count, size, rows.pitch)
 
-    def _words(self, view: View) -> int:
+    def _words(self, view: StorageView) -> int:
         """Return the words that stand for a part of the arena in the order of instructions."""
         if view.storage in self.addresses.constants:
             return 0
@@ -228,7 +228,7 @@ _PIECE = 0xE000
 """Bytes of a constant that one instruction loads."""
 
 
-def _dense(part: View, address: int) -> SramMatrix:
+def _dense(part: StorageView, address: int) -> SramMatrix:
     return SramMatrix(address, part_rows(part), part.columns, ELEMENTS[part.element])
 
 

@@ -10,17 +10,17 @@ import numpy.typing as npt
 
 from npu.compiler.emit import Epilogue, SramMatrix, emit_elementwise, emit_product
 from npu.compiler.errors import CompileError
-from npu.compiler.network.kernel import Place
+from npu.compiler.network.kernel import KernelPlace
 from npu.compiler.stream import Channels
 from npu.graph.form import Operation
-from npu.image import Share
+from npu.image import StreamShare
 from spec.isa.operands import up
 
 INT32 = np.iinfo(np.int32)
 
 
 @dataclass(frozen=True)
-class Finish:
+class AfterSums:
     """What follows the sums of an operation.
 
     Attributes:
@@ -33,7 +33,7 @@ class Finish:
     table: npt.NDArray[np.int8] | None
     epilogue: Epilogue
 
-    def columns(self, first: int, count: int) -> Finish:
+    def columns(self, first: int, count: int) -> AfterSums:
         """Return what follows in some of the columns."""
         if self.channels is None:
             return self
@@ -44,7 +44,7 @@ class Finish:
         return replace(self, channels=channels)
 
 
-def finish_of(operation: Operation, columns: int, correction: npt.NDArray[np.int64]) -> Finish:
+def finish_of(operation: Operation, columns: int, correction: npt.NDArray[np.int64]) -> AfterSums:
     """Return what follows the sums of an operation.
 
     Args:
@@ -62,7 +62,7 @@ def finish_of(operation: Operation, columns: int, correction: npt.NDArray[np.int
             f"{operation.name}: a bias of {max(abs(int(b)) for b in bias)}, allowed is int32"
         )
     if mult is None:
-        return Finish(None, None, Epilogue(channels=False))
+        return AfterSums(None, None, Epilogue(channels=False))
     channels = Channels(
         bias.astype(np.int32),
         np.broadcast_to(mult, columns).astype(np.uint16),
@@ -74,16 +74,16 @@ def finish_of(operation: Operation, columns: int, correction: npt.NDArray[np.int
     epilogue = Epilogue(
         relu=operation["relu"], table=table is not None, op=combine, product=product
     )
-    return Finish(channels, table, epilogue)
+    return AfterSums(channels, table, epilogue)
 
 
 def finish_product(
-    place: Place,
+    place: KernelPlace,
     a: SramMatrix,
     b: SramMatrix | None,
     dst: SramMatrix,
-    share: Share | None,
-    finish: Finish,
+    share: StreamShare | None,
+    finish: AfterSums,
     *,
     sums: SramMatrix | None = None,
     operand: SramMatrix | None = None,
@@ -111,7 +111,9 @@ def factor_buffer(operation: Operation, rows: int, columns: int) -> dict[str, in
     return {"factors": 2 * rows * up(2 * columns)} if operation["combine"] == "mul" else {}
 
 
-def _multiply(place: Place, dst: SramMatrix, operand: SramMatrix, mult: int, shift: int) -> None:
+def _multiply(
+    place: KernelPlace, dst: SramMatrix, operand: SramMatrix, mult: int, shift: int
+) -> None:
     """Emit dst = sat8(rs(dst * operand * mult, shift)) as GEMM has it: int16 holds the product."""
     wide = SramMatrix(place.scratch("factors"), dst.rows, dst.columns, "int16")
     other = replace(wide, address=wide.address + wide.rows * wide.pitch)

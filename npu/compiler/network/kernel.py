@@ -19,17 +19,17 @@ import numpy.typing as npt
 
 from npu.compiler.emit import SramMatrix
 from npu.compiler.errors import CompileError
-from npu.compiler.network.layout import View
+from npu.compiler.network.layout import StorageView
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.stream import ShareData
 from npu.graph.form import Graph, Operation
-from npu.image import Share
+from npu.image import StreamShare
 from spec.isa.operands import Limits, up
 
 Array = npt.NDArray[Any]
 
 
-class NoRoomError(CompileError):
+class MisfitError(CompileError):
     """An operation fits in no way.
 
     Attributes:
@@ -41,7 +41,7 @@ class NoRoomError(CompileError):
         self.operation = operation
 
 
-class Place(Protocol):
+class KernelPlace(Protocol):
     """What a kernel emits through."""
 
     @property
@@ -57,16 +57,16 @@ class Place(Protocol):
     def scratch(self, name: str) -> int:
         """Return the address of a buffer of the kernel's own."""
 
-    def share(self, name: str) -> Share:
+    def share(self, name: str) -> StreamShare:
         """Return a share of the kernel, with the stream standing at it."""
 
-    def view(self, view: View) -> SramMatrix | None:
+    def view(self, view: StorageView) -> SramMatrix | None:
         """Return the rows of a view if it lies in SRAM, else None."""
 
-    def address(self, view: View) -> int | None:
+    def address(self, view: StorageView) -> int | None:
         """Return the address of a view's first element if it lies in SRAM, else None."""
 
-    def load(self, view: View, address: int, pitch: int) -> None:
+    def load(self, view: StorageView, address: int, pitch: int) -> None:
         """Load the rows of a view from memory."""
 
     def constant(self, name: str, address: int) -> None:
@@ -86,16 +86,16 @@ class Context:
     """
 
     graph: Graph
-    views: Mapping[str, View]
+    views: Mapping[str, StorageView]
     resident: frozenset[str]
     limits: Limits
     budget: int
 
-    def view(self, name: str) -> View:
+    def view(self, name: str) -> StorageView:
         """Return the view of a tensor."""
         return self.views[name]
 
-    def in_sram(self, view: View) -> bool:
+    def in_sram(self, view: StorageView) -> bool:
         """Whether a view lies in SRAM."""
         return view.storage in self.resident
 
@@ -114,7 +114,12 @@ class Kernel:
     """Whether `prepare` emits anything."""
 
     def __init__(
-        self, context: Context, operation: Operation, reads: list[View], writes: View, count: int
+        self,
+        context: Context,
+        operation: Operation,
+        reads: list[StorageView],
+        writes: StorageView,
+        count: int,
     ) -> None:
         self.context = context
         self.operation = operation
@@ -124,11 +129,11 @@ class Kernel:
 
     # What the kernel asks for -------------------------------------------------------------------
 
-    def part(self, number: int, chunk: int) -> View:
+    def part(self, number: int, chunk: int) -> StorageView:
         """Return the rows of an input that a chunk reads."""
         raise NotImplementedError
 
-    def target(self, chunk: int) -> View:
+    def target(self, chunk: int) -> StorageView:
         """Return the rows that a chunk writes."""
         raise NotImplementedError
 
@@ -179,21 +184,21 @@ class Kernel:
 
     # What the kernel emits ----------------------------------------------------------------------
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: KernelPlace) -> None:
         """Emit what comes once, in front of the first chunk."""
 
-    def end(self, place: Place) -> None:
+    def end(self, place: KernelPlace) -> None:
         """Emit what comes once, behind the last chunk."""
 
-    def fetch(self, place: Place, number: int, chunk: int, slot: int) -> None:
+    def fetch(self, place: KernelPlace, number: int, chunk: int, slot: int) -> None:
         """Emit what brings an input of a chunk to a slot of its stage."""
         part = self.part(number, chunk)
         place.load(part, slot, part.row_bytes)
 
-    def prepare(self, place: Place, chunk: int) -> None:
+    def prepare(self, place: KernelPlace, chunk: int) -> None:
         """Emit what makes the operands of a chunk, beside the computation of the one before."""
 
-    def compute(self, place: Place, chunk: int) -> None:
+    def compute(self, place: KernelPlace, chunk: int) -> None:
         """Emit the computation of a chunk."""
         raise NotImplementedError
 
@@ -233,17 +238,17 @@ class Kernel:
         return self.operation.integers.get(name)
 
 
-def bytes_of(view: View) -> int:
+def bytes_of(view: StorageView) -> int:
     """Return the bytes of a view's rows without gaps."""
     return int(np.prod(view.shape[:-1], dtype=np.int64)) * view.row_bytes
 
 
-def row_part(view: View, first: int, count: int) -> View:
+def row_part(view: StorageView, first: int, count: int) -> StorageView:
     """Return rows `first` to `first + count - 1` of a view that has a pitch, as (rows, columns)."""
     rows = view.rows()
     if rows is None:
         raise CompileError(f"{view.storage}: rows without a pitch")
-    return View(
+    return StorageView(
         view.storage,
         rows.offset + first * rows.pitch,
         (count, view.columns),
@@ -252,12 +257,12 @@ def row_part(view: View, first: int, count: int) -> View:
     )
 
 
-def part_rows(view: View) -> int:
+def part_rows(view: StorageView) -> int:
     """Return the rows of a view."""
     return int(np.prod(view.shape[:-1], dtype=np.int64))
 
 
-def row_pieces(view: View, first: int = 0) -> Iterator[tuple[View, int]]:
+def row_pieces(view: StorageView, first: int = 0) -> Iterator[tuple[StorageView, int]]:
     """Yield the pieces of a view that lie in rows at one pitch, and the number of their first row.
 
     Raises CompileError if a single row is off whole words.

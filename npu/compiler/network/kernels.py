@@ -21,7 +21,7 @@ from npu.compiler.network.elementwise import (
     VectorKernel,
 )
 from npu.compiler.network.kernel import Context, Kernel
-from npu.compiler.network.layout import Layout, View, parts_of, reshaped
+from npu.compiler.network.layout import Layout, StorageView, parts_of, reshaped
 from npu.compiler.network.linear import LinearKernel
 from npu.compiler.network.moves import MoveKernel, TurnKernel, index_map
 from npu.compiler.network.pools import AveragePoolKernel, MaxPoolKernel, MeanKernel
@@ -48,11 +48,11 @@ def kernels_of(context: Context, layout: Layout, one: Operation) -> list[Kernel]
     return made
 
 
-def _views(context: Context, one: Operation, *numbers: int) -> list[View]:
+def _views(context: Context, one: Operation, *numbers: int) -> list[StorageView]:
     return [context.view(one.inputs[number]) for number in numbers]
 
 
-def _operand(context: Context, one: Operation) -> View | None:
+def _operand(context: Context, one: Operation) -> StorageView | None:
     return context.view(one.inputs[-1]) if one["combine"] else None
 
 
@@ -85,10 +85,10 @@ def _matmul(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
 def _linear(
     context: Context,
     one: Operation,
-    a: View,
+    a: StorageView,
     weight: np.ndarray,
-    operand: View | None,
-    writes: View,
+    operand: StorageView | None,
+    writes: StorageView,
 ) -> Kernel:
     zero = "a_zero" if one.kind == "matmul" else "x_zero"
     correction = -int(one[zero]) * weight.sum(0)
@@ -170,7 +170,9 @@ def _move(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
     return [MoveKernel(context, one, x, writes, index, fill)]
 
 
-def _turned(x: View, writes: View, order: tuple[int, ...]) -> tuple[View, View] | None:
+def _turned(
+    x: StorageView, writes: StorageView, order: tuple[int, ...]
+) -> tuple[StorageView, StorageView] | None:
     """Return input and result as matrices to turn, if that is what a transposition does."""
     axes = len(order)
     for outer in range(axes - 1):

@@ -30,7 +30,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class StorageView:
     """A tensor in a storage.
 
     Attributes:
@@ -87,7 +87,7 @@ class View:
         aligned = pitch % WORD == 0 and self.offset % WORD == 0 and pitch > 0
         return Rows(self.offset, count, self.columns, pitch) if aligned else None
 
-    def at(self, *indices: int) -> View:
+    def at(self, *indices: int) -> StorageView:
         """Return what stands at indices of the first axes."""
         moved = sum(i * step for i, step in zip(indices, self.strides, strict=False))
         cut = len(indices)
@@ -99,7 +99,7 @@ class View:
         )
 
 
-def natural(storage: str, shape: tuple[int, ...], element: Element) -> View:
+def natural(storage: str, shape: tuple[int, ...], element: Element) -> StorageView:
     """Return the view of a tensor that has a storage of its own, row behind row."""
     shape = shape or (1,)
     size = SIZES[element]
@@ -110,10 +110,10 @@ def natural(storage: str, shape: tuple[int, ...], element: Element) -> View:
         step *= n
     if len(shape) > 1:
         strides.append(step)
-    return View(storage, 0, shape, tuple(reversed(strides)), element)
+    return StorageView(storage, 0, shape, tuple(reversed(strides)), element)
 
 
-def moved(view: View, one: Operation, shape: tuple[int, ...]) -> View | None:
+def moved(view: StorageView, one: Operation, shape: tuple[int, ...]) -> StorageView | None:
     """Return the result of a move as a view of its input; None if only instructions can make it."""
     match one.kind:
         case "identity":
@@ -134,7 +134,7 @@ def moved(view: View, one: Operation, shape: tuple[int, ...]) -> View | None:
     return None
 
 
-def unmoved(view: View, one: Operation, shape: tuple[int, ...]) -> View | None:
+def unmoved(view: StorageView, one: Operation, shape: tuple[int, ...]) -> StorageView | None:
     """Return the input of a move as a view of its result, so that the move is in its producer.
 
     Args:
@@ -160,7 +160,7 @@ def unmoved(view: View, one: Operation, shape: tuple[int, ...]) -> View | None:
     return None
 
 
-def _transposed_units(view: View, order: tuple[int, ...]) -> View | None:
+def _transposed_units(view: StorageView, order: tuple[int, ...]) -> StorageView | None:
     """Return a transposition that moves the last axis, if the only axis it passes has one index."""
     if view.shape[-1] != 1 and any(
         view.shape[i] != 1 for i in order[order.index(len(order) - 1) + 1 :]
@@ -174,7 +174,7 @@ def _transposed_units(view: View, order: tuple[int, ...]) -> View | None:
     return reshaped(view, tuple(view.shape[i] for i in order))
 
 
-def reshaped(view: View, shape: tuple[int, ...]) -> View | None:
+def reshaped(view: StorageView, shape: tuple[int, ...]) -> StorageView | None:
     """Return the view in another shape; None if a pitch would have to change."""
     if shape[-1] == view.columns:
         strides = _resplit(view.shape[:-1], view.strides[:-1], shape[:-1])
@@ -220,7 +220,7 @@ def _resplit(
     return tuple(reversed(result))
 
 
-def _sliced(view: View, one: Operation, shape: tuple[int, ...]) -> View | None:
+def _sliced(view: StorageView, one: Operation, shape: tuple[int, ...]) -> StorageView | None:
     starts, steps = one["starts"], one["steps"]
     if any(step < 0 for step in steps) or steps[-1] != 1 or starts[-1] * view.size % WORD:
         return None
@@ -229,7 +229,9 @@ def _sliced(view: View, one: Operation, shape: tuple[int, ...]) -> View | None:
     return replace(view, offset=view.offset + moved_by, shape=shape, strides=strides)
 
 
-def parts_of(view: View, shapes: Iterable[tuple[int, ...]], axis: int) -> list[View] | None:
+def parts_of(
+    view: StorageView, shapes: Iterable[tuple[int, ...]], axis: int
+) -> list[StorageView] | None:
     """Return where the inputs of a concatenation lie in its result; None if one is off a word."""
     result, at = [], 0
     for shape in shapes:
@@ -251,6 +253,6 @@ class Layout:
         free: operations that views have made unnecessary.
     """
 
-    views: Mapping[str, View]
+    views: Mapping[str, StorageView]
     bytes: Mapping[str, int]
     free: frozenset[str]

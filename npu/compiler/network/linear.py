@@ -9,8 +9,8 @@ import numpy.typing as npt
 from npu.compiler.emit import Epilogue, SramMatrix, emit_product
 from npu.compiler.errors import CompileError
 from npu.compiler.network.epilogues import factor_buffer, finish_of, finish_product
-from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
-from npu.compiler.network.layout import View
+from npu.compiler.network.kernel import Context, Kernel, KernelPlace, even, row_part
+from npu.compiler.network.layout import StorageView
 from npu.compiler.stream import ShareData, weight_share
 from npu.graph.form import Element, Operation
 from npu.graph.weight_rows import encoding_of
@@ -40,10 +40,10 @@ class LinearKernel(Kernel):
         self,
         context: Context,
         operation: Operation,
-        x: View,
+        x: StorageView,
         weight: Wide,
-        operand: View | None,
-        writes: View,
+        operand: StorageView | None,
+        writes: StorageView,
         correction: Wide,
         most: int,
     ) -> None:
@@ -65,11 +65,11 @@ class LinearKernel(Kernel):
         reads = [x] if operand is None else [x, operand]
         super().__init__(context, operation, reads, writes, len(self.chunks))
 
-    def part(self, number: int, chunk: int) -> View:
+    def part(self, number: int, chunk: int) -> StorageView:
         """Return the rows of an input."""
         return row_part(self.reads[number], *self.chunks[chunk])
 
-    def target(self, chunk: int) -> View:
+    def target(self, chunk: int) -> StorageView:
         """Return the rows of the result."""
         return row_part(self.writes, *self.chunks[chunk])
 
@@ -112,12 +112,12 @@ class LinearKernel(Kernel):
             )
         return found
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: KernelPlace) -> None:
         """Load the bias of int32 results."""
         if self.bias is not None:
             place.constant("bias", place.scratch("bias"))
 
-    def compute(self, place: Place, chunk: int) -> None:
+    def compute(self, place: KernelPlace, chunk: int) -> None:
         """Emit a GEMM for each matrix of weights."""
         a, dst = place.source(0, chunk), place.result(chunk)
         operand = place.source(1, chunk) if len(self.reads) > 1 else None

@@ -13,13 +13,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from npu.compiler.network.kernel import NoRoomError
+from npu.compiler.network.kernel import MisfitError
 from npu.graph.form import (
     Attribute,
     Graph,
     Names,
     Operation,
-    Place,
+    OperationPlace,
     Target,
     Tensor,
     all_names,
@@ -62,7 +62,7 @@ def broadcast(graph: Graph) -> Graph:
                 continue
             added.append(Tensor(wide, replace(kind, shape=shape)))
             reason = f"{one.name} takes operands of one shape"
-            place = Place(Target.NPU, reason)
+            place = OperationPlace(Target.NPU, reason)
             operations.append(
                 Operation(wide, "expand", (name,), (wide,), {"shape": shape}, one.source, place)
             )
@@ -92,7 +92,7 @@ def move_at_borders(graph: Graph) -> Graph:
                 if given or taken:
                     border = "comes from" if given else "goes to"
                     reason = f"a move of what {border} the host"
-                    one = replace(one, place=Place(Target.HOST, reason))
+                    one = replace(one, place=OperationPlace(Target.HOST, reason))
                     changed = True
             operations.append(one)
         graph = graph.with_operations(operations)
@@ -103,12 +103,12 @@ def _wished(one: Operation) -> bool:
     return one.place is not None and one.place.reason == WISH
 
 
-def move_to_host(graph: Graph, error: NoRoomError) -> Graph:
+def move_to_host(graph: Graph, error: MisfitError) -> Graph:
     """Return the graph with the move that an error names made by the host; else raise the error."""
     found = [one for one in graph.operations if one.name == error.operation]
     if not found or found[0].kind not in MOVES:
         raise error
-    place = Place(Target.HOST, f"a move for which the chip has no room: {error}")
+    place = OperationPlace(Target.HOST, f"a move for which the chip has no room: {error}")
     return move_at_borders(
         graph.with_operations(
             replace(one, place=place) if one is found[0] else one for one in graph.operations
@@ -162,7 +162,7 @@ def _packed(
     columns = graph.type(one.outputs[0]).shape[2]
     (_, stride), (_, dilation) = one["strides"], one["dilations"]
     top, left, bottom, right = one["pads"]
-    place = Place(Target.HOST, f"packs the pixels of a row of the filter for {one.name}")
+    place = OperationPlace(Target.HOST, f"packs the pixels of a row of the filter for {one.name}")
     made: list[Operation] = []
     tensors: list[Tensor] = []
 

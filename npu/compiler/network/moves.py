@@ -19,8 +19,8 @@ import numpy.typing as npt
 from npu.compiler.emit import ELEMENTS, Epilogue, SramMatrix, emit_elementwise, emit_product
 from npu.compiler.emit import Element as ElementName
 from npu.compiler.errors import CompileError
-from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
-from npu.compiler.network.layout import View
+from npu.compiler.network.kernel import Context, Kernel, KernelPlace, even, row_part
+from npu.compiler.network.layout import StorageView
 from npu.compiler.stream import Channels, ShareData, product_share
 from npu.graph.form import Element, Operation
 from spec.isa.generated import Opcode
@@ -54,7 +54,7 @@ def _cut(start: int, stop: int, step: int) -> slice:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ElementRun:
     """Neighbouring elements of a row of the result that are neighbours in a row of the input."""
 
     source_column: int
@@ -78,8 +78,8 @@ class MoveKernel(Kernel):
         self,
         context: Context,
         operation: Operation,
-        x: View,
-        writes: View,
+        x: StorageView,
+        writes: StorageView,
         index: Index,
         fill: int = 0,
     ) -> None:
@@ -92,21 +92,21 @@ class MoveKernel(Kernel):
         if self._shifted and fill:
             raise CompileError(f"{operation.name}: a border of {fill} off whole words, allowed 0")
 
-    def part(self, number: int, chunk: int) -> View:
+    def part(self, number: int, chunk: int) -> StorageView:
         """Return the whole input."""
         del chunk
         return self.reads[number]
 
-    def target(self, chunk: int) -> View:
+    def target(self, chunk: int) -> StorageView:
         """Return the whole result."""
         del chunk
         return self.writes
 
     @cached_property
-    def runs(self) -> dict[Run, list[tuple[int, int]]]:
+    def runs(self) -> dict[ElementRun, list[tuple[int, int]]]:
         """The (row of the input, row of the result) of each kind of run, in order."""
         columns = self.reads[0].columns
-        found: dict[Run, list[tuple[int, int]]] = defaultdict(list)
+        found: dict[ElementRun, list[tuple[int, int]]] = defaultdict(list)
         patterns: dict[bytes, list[tuple[int, int, int, int]]] = {}
         for row, indices in enumerate(self.index):
             rows = np.where(indices < 0, -1, indices // columns)
@@ -118,10 +118,10 @@ class MoveKernel(Kernel):
             if key not in patterns:
                 patterns[key] = _runs_of(rows - base, lanes, rows < 0)
             for step, lane, at, count in patterns[key]:
-                found[Run(lane, at, count)].append((base + step, row))
+                found[ElementRun(lane, at, count)].append((base + step, row))
         return found
 
-    def aligned(self, run: Run) -> bool:
+    def aligned(self, run: ElementRun) -> bool:
         """Whether a run keeps to whole words."""
         size = self.writes.size
         end = run.column + run.count
@@ -129,7 +129,7 @@ class MoveKernel(Kernel):
         return not (run.column * size % WORD or run.source_column * size % WORD) and whole
 
     @property
-    def _shifted(self) -> list[Run]:
+    def _shifted(self) -> list[ElementRun]:
         return [run for run in self.runs if not self.aligned(run)]
 
     @cached_property
@@ -153,7 +153,7 @@ class MoveKernel(Kernel):
             found[f"select{run}"] = ShareData(Opcode.GEMM, data)
         return found
 
-    def compute(self, place: Place, chunk: int) -> None:
+    def compute(self, place: KernelPlace, chunk: int) -> None:
         """Emit fills, copies and products."""
         source = _Lines.of(place, self, self.part(0, chunk), 0)
         target = _Lines.of(place, self, self.target(chunk), -1)
@@ -174,7 +174,7 @@ class MoveKernel(Kernel):
         copied = {row for run, p in self.runs.items() if self.aligned(run) for _, row in p}
         return any(row in copied for run in self._shifted for _, row in self.runs[run])
 
-    def _clear(self, place: Place, target: _Lines) -> None:
+    def _clear(self, place: KernelPlace, target: _Lines) -> None:
         """Fill the result with the value; with zero where lanes are added to it."""
         for first, count, pitch in target.progressions(range(len(self.index))):
             rows = SramMatrix(
@@ -188,8 +188,8 @@ class MoveKernel(Kernel):
 
     def _copy(
         self,
-        place: Place,
-        run: Run,
+        place: KernelPlace,
+        run: ElementRun,
         pairs: list[tuple[int, int]],
         source: _Lines,
         target: _Lines,
@@ -213,8 +213,8 @@ class MoveKernel(Kernel):
 
     def _select(
         self,
-        place: Place,
-        run: Run,
+        place: KernelPlace,
+        run: ElementRun,
         pairs: list[tuple[int, int]],
         source: _Lines,
         target: _Lines,
@@ -266,7 +266,7 @@ class _Lines:
     element: ElementName
 
     @classmethod
-    def of(cls, place: Place, kernel: MoveKernel, view: View, number: int) -> _Lines:
+    def of(cls, place: KernelPlace, kernel: MoveKernel, view: StorageView, number: int) -> _Lines:
         """Return the rows of an input, or of the result for -1."""
         # Bytes are moved as they are: unsigned ones as signed ones.
         element: ElementName = "int8" if view.size == 1 else ELEMENTS[view.element]
@@ -324,7 +324,9 @@ def _steps(
 class TurnKernel(Kernel):
     """Matrices turned: the last two axes exchanged, int8."""
 
-    def __init__(self, context: Context, operation: Operation, x: View, writes: View) -> None:
+    def __init__(
+        self, context: Context, operation: Operation, x: StorageView, writes: StorageView
+    ) -> None:
         if x.size != 1:
             raise CompileError(f"{operation.name}: {x.element} turned, allowed int8")
         self.outer = list(np.ndindex(*x.shape[:-2]))
@@ -335,12 +337,12 @@ class TurnKernel(Kernel):
         ]
         super().__init__(context, operation, [x], writes, len(self.chunks))
 
-    def part(self, number: int, chunk: int) -> View:
+    def part(self, number: int, chunk: int) -> StorageView:
         """Return a matrix."""
         matrix = self.reads[number].at(*self.chunks[chunk][0])
         return row_part(matrix, 0, matrix.shape[0])
 
-    def target(self, chunk: int) -> View:
+    def target(self, chunk: int) -> StorageView:
         """Return some rows of the turned matrix."""
         index, first, count = self.chunks[chunk]
         return row_part(self.writes.at(*index), first, count)
@@ -374,11 +376,11 @@ class TurnKernel(Kernel):
         edge = self.context.limits.edge
         return {"unit": ShareData(Opcode.GEMM, product_share(edge, None, unit))}
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: KernelPlace) -> None:
         """Load the identity."""
         place.constant("identity", place.scratch("identity"))
 
-    def compute(self, place: Place, chunk: int) -> None:
+    def compute(self, place: KernelPlace, chunk: int) -> None:
         """Emit the product."""
         _, first, count = self.chunks[chunk]
         matrix, dst = place.source(0, chunk), place.result(chunk)

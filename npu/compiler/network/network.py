@@ -13,16 +13,16 @@ from npu.asm.program import Program
 from npu.compiler.errors import CompileError
 from npu.compiler.network.aliasing import laid, lay_out
 from npu.compiler.network.emission import Addresses, Constants, Emission
-from npu.compiler.network.kernel import NoRoomError
-from npu.compiler.network.layout import Layout, View
+from npu.compiler.network.kernel import MisfitError
+from npu.compiler.network.layout import Layout, StorageView
 from npu.compiler.network.lowering import lower, move_to_host
 from npu.compiler.network.residence import Lifetime, Residence, settle
 from npu.compiler.program_builder import ProgramBuilder
-from npu.compiler.sram_allocation import Buffer, place, top
-from npu.compiler.stream import Stream
+from npu.compiler.sram_allocation import SramBuffer, place, top
+from npu.compiler.stream import StreamWriter
 from npu.compiler.tensor_map import TensorRef
 from npu.graph.form import Graph, Operation
-from npu.image import Share
+from npu.image import StreamShare
 from spec.isa.operands import Limits, up
 
 ARENA_ALIGNMENT = 64
@@ -45,7 +45,7 @@ class Segment:
     operations: tuple[Operation, ...]
     program: Program
     text: str
-    shares: tuple[Share, ...]
+    shares: tuple[StreamShare, ...]
     first_word: Mapping[str, int]
     sram_bytes: int
     reads: tuple[str, ...]
@@ -88,7 +88,7 @@ class CompiledNetwork:
     steps: tuple[Segment | Operation, ...]
     limits: Limits
     stream: bytes
-    shares: tuple[Share, ...]
+    shares: tuple[StreamShare, ...]
     constants: bytes
     arena: int
     storages: Mapping[str, Storage]
@@ -132,7 +132,7 @@ def compile_network(
     while True:
         try:
             return _Compilation(lowered, limits or Limits(), frozenset(split)).network()
-        except NoRoomError as error:
+        except MisfitError as error:
             lowered = move_to_host(lowered, error)
 
 
@@ -192,7 +192,7 @@ class _Compilation:
         chip = [group for group in groups if group[0].on_chip]
         layout = lay_out(graph, [one for group in chip for one in group], outside)
         self._constants = Constants()
-        self._stream = Stream()
+        self._stream = StreamWriter()
         offsets = {
             view.storage: self._constants.add(self._image(name, view))
             for name, view in layout.views.items()
@@ -249,7 +249,7 @@ class _Compilation:
                 )
         return frozenset(crossing)
 
-    def _image(self, name: str, view: View) -> bytes:
+    def _image(self, name: str, view: StorageView) -> bytes:
         """Return a constant as it lies in rows."""
         data = self.graph.constant(name)
         assert data is not None
@@ -290,7 +290,7 @@ class _Compilation:
             if name in spans:
                 spans[name] = Lifetime(spans[name].first, at)
         buffers = [
-            Buffer(name, up(layout.bytes[name], ARENA_ALIGNMENT), span.first, span.last)
+            SramBuffer(name, up(layout.bytes[name], ARENA_ALIGNMENT), span.first, span.last)
             for name, span in spans.items()
         ]
         addresses = place(buffers)

@@ -10,19 +10,19 @@ import numpy.typing as npt
 
 from npu.compiler.emit import Epilogue, SramMatrix, emit_elementwise, emit_product
 from npu.compiler.errors import CompileError
-from npu.compiler.network.convolution import COPY_MOST, Window, _bring
-from npu.compiler.network.kernel import Context, Kernel, Place, even, row_part
-from npu.compiler.network.layout import View
+from npu.compiler.network.convolution import COPY_MOST, MovingWindow, _bring
+from npu.compiler.network.kernel import Context, Kernel, KernelPlace, even, row_part
+from npu.compiler.network.layout import StorageView
 from npu.compiler.stream import Channels, ShareData, product_share
 from npu.graph.form import Operation
 from spec.isa.generated import Opcode
 from spec.isa.operands import up
 
 
-def window_of(operation: Operation, x: View, writes: View) -> Window:
+def window_of(operation: Operation, x: StorageView, writes: StorageView) -> MovingWindow:
     """Return the geometry of a pool."""
     dilations = operation.attributes.get("dilations", (1, 1))
-    return Window(
+    return MovingWindow(
         x.shape[1],
         x.shape[2],
         tuple(operation["window"]),
@@ -37,7 +37,7 @@ class BandKernel(Kernel):
     """Work on bands of output rows of images, each with the input rows that it needs."""
 
     def __init__(
-        self, context: Context, operation: Operation, x: View, writes: View, band: int
+        self, context: Context, operation: Operation, x: StorageView, writes: StorageView, band: int
     ) -> None:
         self.window = window_of(operation, x, writes)
         self.bands = [
@@ -54,14 +54,14 @@ class BandKernel(Kernel):
         start, end = max(0, top), min(self.window.height, top + rows)
         return start, max(0, end - start)
 
-    def part(self, number: int, chunk: int) -> View:
+    def part(self, number: int, chunk: int) -> StorageView:
         """Return the input rows of a band."""
         width = self.window.width
         first, rows = self.rows_of(chunk)
         image = self.reads[number].at(self.bands[chunk][0])
         return row_part(image, first * width, rows * width)
 
-    def target(self, chunk: int) -> View:
+    def target(self, chunk: int) -> StorageView:
         """Return the output rows of a band."""
         image, first, count = self.bands[chunk]
         columns = self.window.out[1]
@@ -74,7 +74,7 @@ class MaxPoolKernel(BandKernel):
     prepares = True
 
     def __init__(
-        self, context: Context, operation: Operation, x: View, writes: View, band: int
+        self, context: Context, operation: Operation, x: StorageView, writes: StorageView, band: int
     ) -> None:
         super().__init__(context, operation, x, writes, band)
         rows = x.at(0).rows()
@@ -123,19 +123,19 @@ class MaxPoolKernel(BandKernel):
         """The largest of the rows of windows."""
         return {"columns": self.most * self.line} if self.tall else {}
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: KernelPlace) -> None:
         """Fill stages with what never wins."""
         if self.staged(0) and not self.window.plain:
             for slot in range(self.slots(0)):
                 self._fill(place, place.scratch(f"stage0.{slot}"), self.window.band_rows(self.most))
 
-    def _fill(self, place: Place, address: int, rows: int) -> None:
+    def _fill(self, place: KernelPlace, address: int, rows: int) -> None:
         for first in range(0, self.line if rows else 0, COPY_MOST):
             columns = min(COPY_MOST, self.line - first)
             matrix = SramMatrix(address + first, rows, columns, "int8", self.line)
             emit_elementwise(place.builder, "clamp", matrix, matrix, lo=-128, hi=-128)
 
-    def fetch(self, place: Place, number: int, chunk: int, slot: int) -> None:
+    def fetch(self, place: KernelPlace, number: int, chunk: int, slot: int) -> None:
         """Bring a band into the middle of its border."""
         _, first, count = self.bands[chunk]
         window, source = self.window, self.part(number, chunk)
@@ -149,12 +149,14 @@ class MaxPoolKernel(BandKernel):
         step = source.strides[0]
         if self.dense and window.width * self.pixel <= COPY_MOST:
             width = window.width * self.pixel
-            lines = View(source.storage, source.offset, (rows, width), (width, 1), source.element)
+            lines = StorageView(
+                source.storage, source.offset, (rows, width), (width, 1), source.element
+            )
             if rows:
                 _bring(place, lines, at, self.line)
             return
         for row in range(rows):
-            pixels = View(
+            pixels = StorageView(
                 source.storage,
                 source.offset + row * window.width * step,
                 (window.width, source.columns),
@@ -163,7 +165,7 @@ class MaxPoolKernel(BandKernel):
             )
             _bring(place, pixels, at + row * self.line, self.pixel)
 
-    def compute(self, place: Place, chunk: int) -> None:
+    def compute(self, place: KernelPlace, chunk: int) -> None:
         """Emit the comparisons of neighbouring pixels."""
         _, _, count = self.bands[chunk]
         window, dst = self.window, place.result(chunk)
@@ -192,7 +194,7 @@ class MaxPoolKernel(BandKernel):
             for tap in taps[2:]:
                 emit_elementwise(place.builder, "max", out, out, tap)
 
-    def prepare(self, place: Place, chunk: int) -> None:
+    def prepare(self, place: KernelPlace, chunk: int) -> None:
         """Emit the comparisons of whole rows."""
         if not self.tall:
             return
@@ -220,7 +222,7 @@ class AveragePoolKernel(BandKernel):
     """The mean of windows: rows of weights where a window is, multiplied with the band's pixels."""
 
     def __init__(
-        self, context: Context, operation: Operation, x: View, writes: View, band: int
+        self, context: Context, operation: Operation, x: StorageView, writes: StorageView, band: int
     ) -> None:
         super().__init__(context, operation, x, writes, band)
         if max(count for _, _, count in self.bands) * self.window.out[1] < 1:
@@ -301,12 +303,12 @@ class AveragePoolKernel(BandKernel):
                 found[name] = ShareData(Opcode.GEMM, product_share(edge, None, channels))
         return found
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: KernelPlace) -> None:
         """Load the weights."""
         for name in self.constants:
             place.constant(name, place.scratch(name))
 
-    def compute(self, place: Place, chunk: int) -> None:
+    def compute(self, place: KernelPlace, chunk: int) -> None:
         """Emit a product for each group of outputs."""
         kind = self._kinds[chunk]
         pixels, dst = place.source(0, chunk), place.result(chunk)
@@ -321,7 +323,7 @@ class AveragePoolKernel(BandKernel):
 
 
 def _reach(
-    window: Window, axis: int, first: int, count: int, start: int, size: int
+    window: MovingWindow, axis: int, first: int, count: int, start: int, size: int
 ) -> npt.NDArray[np.int64]:
     """Return (outputs, rows) ones where outputs along an axis read rows."""
     result = np.zeros((count, size), np.int64)
@@ -338,17 +340,22 @@ class MeanKernel(Kernel):
     """The mean of rows: a row of weights multiplied with them."""
 
     def __init__(
-        self, context: Context, operation: Operation, x: View, writes: View, outer: int
+        self,
+        context: Context,
+        operation: Operation,
+        x: StorageView,
+        writes: StorageView,
+        outer: int,
     ) -> None:
         self.inner = int(np.prod(x.shape[outer:-1]))
         self.outer = list(np.ndindex(*x.shape[:outer]))
         super().__init__(context, operation, [x], writes, len(self.outer))
 
-    def part(self, number: int, chunk: int) -> View:
+    def part(self, number: int, chunk: int) -> StorageView:
         """Return the rows whose mean is taken."""
         return row_part(self.reads[number].at(*self.outer[chunk]), 0, self.inner)
 
-    def target(self, chunk: int) -> View:
+    def target(self, chunk: int) -> StorageView:
         """Return the row of their mean."""
         return row_part(self.writes, chunk, 1)
 
@@ -374,11 +381,11 @@ class MeanKernel(Kernel):
         edge = self.context.limits.edge
         return {"factor": ShareData(Opcode.GEMM, product_share(edge, None, channels))}
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: KernelPlace) -> None:
         """Load the weights."""
         place.constant("weights", place.scratch("weights"))
 
-    def compute(self, place: Place, chunk: int) -> None:
+    def compute(self, place: KernelPlace, chunk: int) -> None:
         """Emit the product."""
         rows, dst = place.source(0, chunk), place.result(chunk)
         a = SramMatrix(place.scratch("weights"), 1, self.inner)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from npu.compiler.errors import CompileError
 from npu.compiler.network.emission import buffers_of
-from npu.compiler.network.kernel import Context, Kernel, NoRoomError
+from npu.compiler.network.kernel import Context, Kernel, MisfitError
 from npu.compiler.network.kernels import kernels_of
-from npu.compiler.network.layout import Layout, View
-from npu.compiler.sram_allocation import Buffer, place, top
+from npu.compiler.network.layout import Layout, StorageView
+from npu.compiler.sram_allocation import SramBuffer, place, top
 from npu.graph.form import Graph, Operation
 from spec.isa.operands import Limits, up
 
@@ -47,7 +47,7 @@ class Residence:
     sram_bytes: int
     resident: frozenset[str]
     lifetimes: Mapping[str, Lifetime]
-    views: Mapping[str, View]
+    views: Mapping[str, StorageView]
 
 
 def lifetimes_of(
@@ -150,7 +150,7 @@ class _Settling:
             except CompileError as error:
                 if not alive:
                     text = str(error).removeprefix(f"{one.name}: ")
-                    raise NoRoomError(one.name, text) from None
+                    raise MisfitError(one.name, text) from None
                 self._evict(alive)
                 return None
         return found
@@ -180,19 +180,19 @@ class _Settling:
     def _evict(self, alive: frozenset[str]) -> None:
         self.resident.remove(max(sorted(alive), key=lambda name: self.layout.bytes[name]))
 
-    def _buffers(self, kernels: list[list[Kernel]]) -> list[Buffer]:
+    def _buffers(self, kernels: list[list[Kernel]]) -> list[SramBuffer]:
         found = [
-            Buffer(name, self.layout.bytes[name], span.first, span.last)
+            SramBuffer(name, self.layout.bytes[name], span.first, span.last)
             for name, span in self.lifetimes.items()
             if name in self.resident
         ]
         for number, each in enumerate(kernels):
             for kernel in each:
                 for name, size in buffers_of(kernel).items():
-                    found.append(Buffer(name, size, number, number))
+                    found.append(SramBuffer(name, size, number, number))
         return found
 
-    def _relieve(self, buffers: list[Buffer], addresses: dict[str, int]) -> None:
+    def _relieve(self, buffers: list[SramBuffer], addresses: dict[str, int]) -> None:
         """Make room at the operation whose buffers reach too far."""
         worst = max(buffers, key=lambda b: addresses[b.name] + up(b.size))
         over = addresses[worst.name] + up(worst.size) - self.limits.sram_bytes

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Driver of the command port: operations by register, the descriptor ring, matrix products."""
 
-from npu.driver.command.buffer import CommandBuffer, Result
+from npu.driver.command.buffer import CommandBuffer, Completed
 from npu.driver.command.completion import Completion, CompletionRing
-from npu.driver.command.descriptor import Command, Descriptor, Program, Stream
+from npu.driver.command.descriptor import Command, Descriptor, ProgramDescriptor, StagedStream
 from npu.driver.command.operation import Gemm, Operation, Scalar, Vrelu
 from npu.driver.command.port import CommandPort
 from npu.driver.command.status import Counters, Status
@@ -13,17 +13,17 @@ __all__ = [
     "Command",
     "CommandBuffer",
     "CommandPort",
+    "Completed",
     "Completion",
     "CompletionRing",
     "Counters",
     "Descriptor",
     "Gemm",
     "Operation",
-    "Program",
-    "Result",
+    "ProgramDescriptor",
     "RingStatus",
     "Scalar",
+    "StagedStream",
     "Status",
-    "Stream",
     "Vrelu",
 ]

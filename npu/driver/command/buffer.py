@@ -9,7 +9,7 @@ from npu.driver.command.descriptor import (
     ENTRY,
     Command,
     Descriptor,
-    Program,
+    ProgramDescriptor,
     Words,
     tile_words,
 )
@@ -28,7 +28,7 @@ ROOM = PLACES - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Completed:
     """A descriptor that has completed.
 
     Attributes:
@@ -120,8 +120,8 @@ class CommandBuffer:
         return self._add(descriptor)
 
     def _add(self, descriptor: Descriptor) -> int:
-        if not isinstance(descriptor, Command | Program):
-            raise RequestError("descriptor", type(descriptor).__name__, "Command or Program")
+        if not isinstance(descriptor, Command | ProgramDescriptor):
+            raise RequestError("descriptor", type(descriptor).__name__, "Command or ProgramDescriptor")
         descriptor.check(self.port.scratch_bytes)
         ternary = self._ternary
         operation = descriptor.operation if isinstance(descriptor, Command) else None
@@ -225,7 +225,7 @@ class CommandBuffer:
         if stopped and not failed and await self.port.read(CmdReg.DESC_TAIL) != self._next:
             await self.port.start()
 
-    async def wait(self) -> list[Result]:
+    async def wait(self) -> list[Completed]:
         """Wait until the ring is done; return what has completed since the last wait.
 
         Raises:
@@ -240,7 +240,7 @@ class CommandBuffer:
                 await self._end(status)
                 return self.results()
 
-    async def wait_entry(self) -> list[Result]:
+    async def wait_entry(self) -> list[Completed]:
         """Wait for at least one descriptor of a batch submitted with `per_entry`.
 
         Returns:
@@ -273,7 +273,7 @@ class CommandBuffer:
         await self._progress()
         self._leave(await self.port.read(CmdReg.DESC_TAIL))
 
-    def results(self) -> list[Result]:
+    def results(self) -> list[Completed]:
         """Return what has completed since the last wait, without waiting."""
         results = []
         for entry in self._completed:
@@ -282,7 +282,7 @@ class CommandBuffer:
                 data = self.port.bus.read_memory(
                     entry.descriptor.writeback, entry.descriptor.writeback_bytes
                 )
-            results.append(Result(entry.descriptor, entry.index, data))
+            results.append(Completed(entry.descriptor, entry.index, data))
         self._completed = []
         return results
 
@@ -324,7 +324,7 @@ class CommandBuffer:
         self._leave(index)
         failed = dropped[0].descriptor if dropped else None
         text = f"ring entry {index}: {meaning(code)}; {failed}"
-        if code == RingStatus.OPERATION and isinstance(failed, Program):
+        if code == RingStatus.OPERATION and isinstance(failed, ProgramDescriptor):
             text += f"; {await self._program_error()}"
         raise CommandFailed(text, code, index)
 

@@ -22,7 +22,7 @@ Words: TypeAlias = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class StagedStream:
     """Bytes that go from memory into the scratchpad before the operation.
 
     Attributes:
@@ -37,9 +37,9 @@ class Stream:
 
     def check(self, scratch_bytes: int) -> None:
         """Raise RequestError unless the hardware accepts this."""
-        whole("Stream.size", self.size, 4, MOST_STREAM, 4)
-        whole("Stream.offset", self.offset, 0, scratch_bytes - self.size, 4)
-        whole("Stream.source", self.source, 0, WORD + 1 - self.size, 4)
+        whole("StagedStream.size", self.size, 4, MOST_STREAM, 4)
+        whole("StagedStream.offset", self.offset, 0, scratch_bytes - self.size, 4)
+        whole("StagedStream.source", self.source, 0, WORD + 1 - self.size, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Command:
     """
 
     operation: Operation
-    stream: Stream | None = None
+    stream: StagedStream | None = None
     writeback: int | None = None
     tag: int | None = None
 
@@ -73,8 +73,8 @@ class Command:
         if self.tag is not None:
             whole("Command.tag", self.tag, 0, 255)
         if self.stream is not None:
-            if not isinstance(self.stream, Stream):
-                raise RequestError("Command.stream", type(self.stream).__name__, "Stream or None")
+            if not isinstance(self.stream, StagedStream):
+                raise RequestError("Command.stream", type(self.stream).__name__, "StagedStream or None")
             self.stream.check(scratch_bytes)
             if isinstance(self.operation, Scalar) and self.operation.a != self.stream.source:
                 raise RequestError(
@@ -124,7 +124,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ProgramDescriptor:
     """A descriptor that launches a microcode program and waits for its end.
 
     Attributes:
@@ -144,7 +144,7 @@ class Program:
     tag: int = 0
 
     @classmethod
-    def of(cls, start: StartState, tag: int = 0) -> Program:
+    def of(cls, start: StartState, tag: int = 0) -> ProgramDescriptor:
         """Return the descriptor of a start; `CommandPort.prepare` writes the rest of it."""
         return cls(
             start.ucode_base,
@@ -164,13 +164,13 @@ class Program:
     def check(self, scratch_bytes: int) -> None:
         """Raise RequestError unless the hardware accepts this."""
         del scratch_bytes
-        whole("Program.length", self.length, 1, (WORD + 1) // ENTRY)
-        whole("Program.base", self.base, 0, WORD + 1 - ENTRY * self.length, ENTRY)
+        whole("ProgramDescriptor.length", self.length, 1, (WORD + 1) // ENTRY)
+        whole("ProgramDescriptor.base", self.base, 0, WORD + 1 - ENTRY * self.length, ENTRY)
         for field in ("base0", "base1"):
-            whole(f"Program.{field}", getattr(self, field), 0, WORD, ENTRY)
+            whole(f"ProgramDescriptor.{field}", getattr(self, field), 0, WORD, ENTRY)
         for field in ("pos", "token"):
-            whole(f"Program.{field}", getattr(self, field), 0, WORD)
-        whole("Program.tag", self.tag, 0, 255)
+            whole(f"ProgramDescriptor.{field}", getattr(self, field), 0, WORD)
+        whole("ProgramDescriptor.tag", self.tag, 0, 255)
 
     def extended(self, shared: Words | None) -> bool:
         """Return True: a program always takes two ring entries."""
@@ -192,7 +192,7 @@ class Program:
         return head + program + DESC_EXTENSION.image(tag=self.tag)[-WORD_BYTES:]
 
 
-Descriptor: TypeAlias = Command | Program
+Descriptor: TypeAlias = Command | ProgramDescriptor
 
 
 def tile_words(descriptor: Descriptor) -> Words | None:

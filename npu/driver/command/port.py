@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from npu.driver.bus import Access, Bus, access
+from npu.driver.bus import Bus, RegisterAccess, access
 from npu.driver.command import scalars
 from npu.driver.command.operation import (
     PAGE,
@@ -318,4 +318,6 @@ class CommandPort:
         """
         self.check_idle()
         shared = [one for one in start.writes() if one[0] not in OF_A_DESCRIPTOR]
-        await access(self.bus, [Access(SEQ_BASE + register, value) for register, value in shared])
+        await access(
+            self.bus, [RegisterAccess(SEQ_BASE + register, value) for register, value in shared]
+        )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from npu.driver.command.buffer import PLACES, ROOM, CommandBuffer
-from npu.driver.command.descriptor import ENTRY, Command, Stream
+from npu.driver.command.descriptor import ENTRY, Command, StagedStream
 from npu.driver.command.operation import Gemm, Scalar
 from npu.driver.command.port import CommandPort
 from npu.driver.errors import WORD, RequestError, whole
@@ -96,7 +96,7 @@ class ByDescriptor:
             stream = None
             if data:
                 self.buffer.port.bus.write_memory(slot, data)
-                stream = Stream(slot, 0, len(data))
+                stream = StagedStream(slot, 0, len(data))
             self.buffer.add(Command(operation, stream, writeback=slot + STAGE))
         return results + await self._flush()
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import GraphError
-from npu.graph.importers.onnx_dialects import Foreign, operator
+from npu.graph.importers.onnx_dialects import ForeignNode, operator
 
 MICROSOFT = "com.microsoft"
 
 
-def _activated(one: Foreign, y: str, kind: str, parameters: list[float]) -> None:
+def _activated(one: ForeignNode, y: str, kind: str, parameters: list[float]) -> None:
     """Give an activation of what a fused operator makes."""
     names = {"LeakyRelu": ["alpha"], "HardSigmoid": ["alpha", "beta"]}
     if kind == "Clip":
@@ -29,12 +29,12 @@ def _activated(one: Foreign, y: str, kind: str, parameters: list[float]) -> None
         )
 
 
-def _word(one: Foreign, name: str) -> str:
+def _word(one: ForeignNode, name: str) -> str:
     return str(one.attributes.get(name, b"").decode())
 
 
 @operator("FusedConv", domain=MICROSOFT)
-def _fused_conv(one: Foreign) -> None:
+def _fused_conv(one: ForeignNode) -> None:
     kind = _word(one, "activation")
     parameters = [float(value) for value in one.attributes.get("activation_params", ())]
     names = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
@@ -46,7 +46,7 @@ def _fused_conv(one: Foreign) -> None:
 
 
 @operator("FusedGemm", domain=MICROSOFT)
-def _fused_gemm(one: Foreign) -> None:
+def _fused_gemm(one: ForeignNode) -> None:
     kind = _word(one, "activation")
     said = {name: one.attributes.get(name) for name in ("alpha", "beta", "transA", "transB")}
     found = [one.attributes.get(f"activation_{name}") for name in ("alpha", "beta")]
@@ -55,7 +55,7 @@ def _fused_gemm(one: Foreign) -> None:
 
 
 @operator("FusedMatMul", domain=MICROSOFT)
-def _fused_matmul(one: Foreign) -> None:
+def _fused_matmul(one: ForeignNode) -> None:
     sides = []
     for index, side in enumerate("AB"):
         x = one.input(index)
@@ -75,17 +75,17 @@ def _fused_matmul(one: Foreign) -> None:
 
 
 @operator("Gelu", domain=MICROSOFT)
-def _gelu(one: Foreign) -> None:
+def _gelu(one: ForeignNode) -> None:
     one.give("Gelu", [one.input(0)])
 
 
 @operator("BiasGelu", domain=MICROSOFT)
-def _bias_gelu(one: Foreign) -> None:
+def _bias_gelu(one: ForeignNode) -> None:
     one.give("Gelu", [one.add("Add", [one.input(0), one.input(1)])])
 
 
 @operator("FastGelu", domain=MICROSOFT)
-def _fast_gelu(one: Foreign) -> None:
+def _fast_gelu(one: ForeignNode) -> None:
     x = one.input(0)
     if one.input(1):
         x = one.add("Add", [x, one.input(1)])
@@ -93,12 +93,12 @@ def _fast_gelu(one: Foreign) -> None:
 
 
 @operator("QuickGelu", domain=MICROSOFT)
-def _quick_gelu(one: Foreign) -> None:
+def _quick_gelu(one: ForeignNode) -> None:
     x, alpha = one.input(0), np.float32(one.attributes.get("alpha", 1.702))
     one.give("Mul", [x, one.add("Sigmoid", [one.add("Mul", [x, one.constant(alpha)])])])
 
 
-def _skipped(one: Foreign, bias: int) -> str:
+def _skipped(one: ForeignNode, bias: int) -> str:
     """Add the sum of input, skip and bias, which may be a result too."""
     x = one.add("Add", [one.input(0), one.input(1)])
     if one.input(bias):
@@ -108,7 +108,7 @@ def _skipped(one: Foreign, bias: int) -> str:
 
 
 @operator("SkipLayerNormalization", domain=MICROSOFT)
-def _skip_layernorm(one: Foreign) -> None:
+def _skip_layernorm(one: ForeignNode) -> None:
     x = _skipped(one, 4)
     epsilon = float(one.attributes.get("epsilon", 1e-12))
     given = [x, one.input(2), one.input(3)]
@@ -116,14 +116,14 @@ def _skip_layernorm(one: Foreign) -> None:
 
 
 @operator("SkipSimplifiedLayerNormalization", domain=MICROSOFT)
-def _skip_rmsnorm(one: Foreign) -> None:
+def _skip_rmsnorm(one: ForeignNode) -> None:
     x = _skipped(one, 3)
     epsilon = float(one.attributes.get("epsilon", 1e-12))
     one.give("RMSNormalization", [x, one.input(2)], epsilon=epsilon)
 
 
 @operator("SimplifiedLayerNormalization", domain=("", MICROSOFT))
-def _rmsnorm(one: Foreign) -> None:
+def _rmsnorm(one: ForeignNode) -> None:
     said: dict[str, Any] = {
         name: one.attributes.get(name) for name in ("axis", "epsilon", "stash_type")
     }
@@ -131,7 +131,7 @@ def _rmsnorm(one: Foreign) -> None:
 
 
 @operator("MatMulNBits", domain=MICROSOFT)
-def _matmul_bits(one: Foreign) -> None:
+def _matmul_bits(one: ForeignNode) -> None:
     """Multiply by weights of few bits in blocks that have a scale each, column by column."""
     inner, columns = int(one.attributes["K"]), int(one.attributes["N"])
     bits, block = int(one.attributes.get("bits", 4)), int(one.attributes["block_size"])

@@ -10,29 +10,29 @@ import numpy as np
 
 from npu.graph.form import Array, GraphError
 from npu.graph.importers.dialect_microsoft import MICROSOFT
-from npu.graph.importers.onnx_dialects import Entry, Foreign, operator
+from npu.graph.importers.onnx_dialects import Entry, ForeignNode, operator
 
 
-def _real(one: Foreign, x: int, scale: int | None = None, axis: int | None = None) -> str:
+def _real(one: ForeignNode, x: int, scale: int | None = None, axis: int | None = None) -> str:
     """Add the real numbers that an input stands for; scale and zero point stand behind it."""
     at = x + 1 if scale is None else scale
     zero = _zero(one, at + 1, one.input(x))
     return one.add("DequantizeLinear", [one.input(x), one.input(at), zero], axis=axis)
 
 
-def _zero(one: Foreign, index: int, x: str) -> str:
+def _zero(one: ForeignNode, index: int, x: str) -> str:
     """Return the zero point; without one it is 0 of the type of x."""
     return one.input(index) or one.constant(np.zeros((), one.dtype(x)))
 
 
-def _give(one: Foreign, y: str, scale: int, like: int = 0) -> None:
+def _give(one: ForeignNode, y: str, scale: int, like: int = 0) -> None:
     """Give the integers that stand for y."""
     given = [y, one.input(scale), _zero(one, scale + 1, one.input(like))]
     one.give("QuantizeLinear", given)
 
 
 def _binary(kind: str) -> Entry:
-    def entry(one: Foreign) -> None:
+    def entry(one: ForeignNode) -> None:
         _give(one, one.add(kind, [_real(one, 0), _real(one, 3)]), 6)
 
     return entry
@@ -41,7 +41,7 @@ def _binary(kind: str) -> Entry:
 def _unary(kind: str, **attributes: Any) -> Entry:  # noqa: ANN401
     """Make an entry of an operator with these attributes and their defaults."""
 
-    def entry(one: Foreign) -> None:
+    def entry(one: ForeignNode) -> None:
         said = {name: one.attributes.get(name, value) for name, value in attributes.items()}
         _give(one, one.add(kind, [_real(one, 0)], **said), 3)
 
@@ -55,7 +55,7 @@ operator("QLinearLeakyRelu", domain=MICROSOFT)(_unary("LeakyRelu", alpha=0.01))
 
 
 @operator("QLinearSoftmax", domain=MICROSOFT)
-def _softmax(one: Foreign) -> None:
+def _softmax(one: ForeignNode) -> None:
     axis = int(one.attributes.get("axis", -1))
     shape = one.shape(one.input(0))
     if not -len(shape) <= axis < len(shape):
@@ -70,7 +70,7 @@ def _softmax(one: Foreign) -> None:
 
 
 @operator("QLinearReduceMean", domain=MICROSOFT)
-def _mean(one: Foreign) -> None:
+def _mean(one: ForeignNode) -> None:
     axes = [int(axis) for axis in one.attributes.get("axes", ())]
     keep = one.attributes.get("keepdims", 1)
     given = [_real(one, 0), *([one.constant(np.array(axes, np.int64))] if axes else [])]
@@ -78,7 +78,7 @@ def _mean(one: Foreign) -> None:
 
 
 @operator("QLinearConcat", domain=MICROSOFT)
-def _concat(one: Foreign) -> None:
+def _concat(one: ForeignNode) -> None:
     if len(one.inputs) < 5 or len(one.inputs) % 3 != 2:
         raise GraphError(f"{len(one.inputs)} inputs, allowed 2 and 3 for each tensor")
     parts = [_real(one, index) for index in range(2, len(one.inputs), 3)]
@@ -86,13 +86,13 @@ def _concat(one: Foreign) -> None:
 
 
 @operator("QLinearWhere", domain=MICROSOFT)
-def _where(one: Foreign) -> None:
+def _where(one: ForeignNode) -> None:
     y = one.add("Where", [one.input(0), _real(one, 1), _real(one, 4)])
     _give(one, y, 7, 1)
 
 
 def _pool(kind: str, *names: str) -> Entry:
-    def entry(one: Foreign) -> None:
+    def entry(one: ForeignNode) -> None:
         last = bool(one.attributes.get("channels_last", 0))
         said = {name: one.attributes.get(name) for name in names}
         _give(one, _in_front(one, _real(one, 0), last, lambda x: one.add(kind, [x], **said)), 3)
@@ -100,7 +100,7 @@ def _pool(kind: str, *names: str) -> Entry:
     return entry
 
 
-def _in_front(one: Foreign, x: str, last: bool, make: Callable[[str], str]) -> str:
+def _in_front(one: ForeignNode, x: str, last: bool, make: Callable[[str], str]) -> str:
     """Add an operator with channels in front, whatever x has."""
     rank = len(one.shape(x))
     if not last:
@@ -115,7 +115,7 @@ operator("QLinearGlobalAveragePool", domain=MICROSOFT)(_pool("GlobalAveragePool"
 
 
 @operator("QLinearConv", domain=MICROSOFT)
-def _conv(one: Foreign) -> None:
+def _conv(one: ForeignNode) -> None:
     if one.attributes.get("channels_last", 0):
         raise GraphError("channels_last = 1, allowed 0")
     names = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
@@ -124,7 +124,7 @@ def _conv(one: Foreign) -> None:
 
 
 @operator("QGemm", domain=MICROSOFT)
-def _gemm(one: Foreign) -> None:
+def _gemm(one: ForeignNode) -> None:
     """Give alpha * A * B + C; C counts in the product of alpha and the scales of both."""
     turned = bool(one.attributes.get("transB", 0))
     alpha = float(one.attributes.get("alpha", 1.0))
@@ -141,17 +141,17 @@ def _gemm(one: Foreign) -> None:
 
 
 @operator("MatMulIntegerToFloat", domain=MICROSOFT)
-def _matmul_to_float(one: Foreign) -> None:
+def _matmul_to_float(one: ForeignNode) -> None:
     _product(one, _scaled(one, 0, 2, 4), _scaled(one, 1, 3, 5), 6)
 
 
 @operator("DynamicQuantizeMatMul", domain=MICROSOFT)
-def _dynamic_matmul(one: Foreign) -> None:
+def _dynamic_matmul(one: ForeignNode) -> None:
     """Multiply A by B; the chip quantises A by its own calibration."""
     _product(one, one.input(0), _scaled(one, 1, 2, 3), 4)
 
 
-def _scaled(one: Foreign, x: int, scale: int, zero: int) -> str:
+def _scaled(one: ForeignNode, x: int, scale: int, zero: int) -> str:
     name = one.input(x)
     given = [name, one.input(scale), _zero(one, zero, name)]
     if one.known(given[1]) is None:
@@ -159,7 +159,7 @@ def _scaled(one: Foreign, x: int, scale: int, zero: int) -> str:
     return one.add("DequantizeLinear", given, axis=len(one.shape(name)) - 1)
 
 
-def _product(one: Foreign, a: str, b: str, bias: int) -> None:
+def _product(one: ForeignNode, a: str, b: str, bias: int) -> None:
     if not one.input(bias):
         one.give("MatMul", [a, b])
         return
@@ -167,7 +167,7 @@ def _product(one: Foreign, a: str, b: str, bias: int) -> None:
 
 
 @operator("DynamicQuantizeLSTM", domain=MICROSOFT)
-def _dynamic_lstm(one: Foreign) -> None:
+def _dynamic_lstm(one: ForeignNode) -> None:
     """Give the LSTM of the weights' real numbers; inputs are not quantised as it runs."""
     weights = [
         one.constant(_gates(one, index, scale, zero))
@@ -178,7 +178,7 @@ def _dynamic_lstm(one: Foreign) -> None:
     one.become("LSTM", given, **said)
 
 
-def _gates(one: Foreign, index: int, scale: int, zero: int) -> Array:
+def _gates(one: ForeignNode, index: int, scale: int, zero: int) -> Array:
     """Return weights of an LSTM as its gates have them in the standard: before what they read."""
     data = one.value(one.input(index), "the weight")
     if data.ndim != 3:
@@ -191,6 +191,6 @@ def _gates(one: Foreign, index: int, scale: int, zero: int) -> Array:
 
 
 @operator("QuantizeLinear", "DequantizeLinear", domain=MICROSOFT)
-def _border(one: Foreign) -> None:
+def _border(one: ForeignNode) -> None:
     said = {name: one.attributes.get(name) for name in ("axis", "block_size")}
     one.give(one.operator, one.rest(0), **said)

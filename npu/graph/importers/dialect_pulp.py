@@ -16,8 +16,8 @@ import onnx
 
 from npu.graph.build import SHARING
 from npu.graph.form import Array, Element, GraphError, TensorType
-from npu.graph.importers.onnx_dialects import Foreign, operator
-from npu.graph.importers.onnx_node import UnmappedError
+from npu.graph.importers.onnx_dialects import ForeignNode, operator
+from npu.graph.importers.unmapped import UnmappedError
 from npu.graph.operations.base import FLOATS
 
 PULP = ("PACTOps", "")
@@ -38,7 +38,7 @@ def is_pulp(model: onnx.ModelProto) -> bool:
     return any(one.op_type == "RequantShift" and one.domain in PULP for one in model.graph.node)
 
 
-def exact_product(one: Foreign) -> None:
+def exact_product(one: ForeignNode) -> None:
     """Multiply integers in tensors of floats.
 
     Raises:
@@ -69,22 +69,22 @@ def exact_product(one: Foreign) -> None:
     one.give("Cast", [total], to=onnx.TensorProto.FLOAT)
 
 
-def _whole(one: Foreign, name: str) -> str:
+def _whole(one: ForeignNode, name: str) -> str:
     if range_of(one, name) is None:
         raise UnmappedError(f"{name!r} is not known to be whole")
     return name
 
 
-def _integers(one: Foreign, x: str, dtype: type[np.integer]) -> str:
+def _integers(one: ForeignNode, x: str, dtype: type[np.integer]) -> str:
     """Add the integers that real numbers are."""
     return one.add("QuantizeLinear", [x, *_unit(one, dtype)])
 
 
-def _unit(one: Foreign, dtype: type[np.integer]) -> list[str]:
+def _unit(one: ForeignNode, dtype: type[np.integer]) -> list[str]:
     return [one.constant(np.ones((), np.float32)), one.constant(np.zeros((), dtype))]
 
 
-def _parts(one: Foreign, name: str) -> list[str]:
+def _parts(one: ForeignNode, name: str) -> list[str]:
     """Return tensors of bytes whose sum a tensor is: what a byte holds, then the rest."""
     found, value = range_of(one, name), one.known(name)
     if found is None:
@@ -103,7 +103,9 @@ def _parts(one: Foreign, name: str) -> list[str]:
         left = one.add("Sub", [left, parts[-1]])
 
 
-def range_of(one: Foreign, name: str, known: dict[str, Range | None] | None = None) -> Range | None:
+def range_of(
+    one: ForeignNode, name: str, known: dict[str, Range | None] | None = None
+) -> Range | None:
     """Return between what whole numbers a tensor lies, None if it is not known to be whole."""
     known = {} if known is None else known
     if name not in known:
@@ -111,7 +113,7 @@ def range_of(one: Foreign, name: str, known: dict[str, Range | None] | None = No
     return known[name]
 
 
-def _range(one: Foreign, name: str, known: dict[str, Range | None]) -> Range | None:
+def _range(one: ForeignNode, name: str, known: dict[str, Range | None]) -> Range | None:
     value, kind, made = one.known(name), one.kind(name), one.maker(name)
     if value is not None:
         whole = value.size and np.all(np.isfinite(value)) and np.all(value == np.rint(value))
@@ -167,7 +169,7 @@ def _of_reals(kind: str, said: Any, known: Sequence[Range | None]) -> Range | No
 
 
 @operator("RequantShift", domain=PULP)
-def _requant_shift(one: Foreign) -> None:
+def _requant_shift(one: ForeignNode) -> None:
     """clip(floor((x * mul + add) / div + 1/2)): integers in tensors of floats."""
     x = one.input(0)
     mul, add = (one.value(one.input(at), what) for at, what in ((1, "mul"), (2, "add")))
@@ -197,14 +199,14 @@ def _requant_shift(one: Foreign) -> None:
     one.give("DequantizeLinear", [_integers(one, made, dtype), *_unit(one, dtype)])
 
 
-def _in_reals(one: Foreign, x: str, mul: Array, add: Array, div: float) -> str:
+def _in_reals(one: ForeignNode, x: str, mul: Array, add: Array, div: float) -> str:
     # Numerators are whole: half of one more changes no result but turns ties upward.
     scaled = one.add("Mul", [x, one.constant(_channels(one, x, mul / div, np.float32))])
     moved = one.constant(_channels(one, x, (add + 0.5) / div, np.float32))
     return one.add("Add", [scaled, moved])
 
 
-def _in_integers(one: Foreign, x: str, mul: Array, add: Array, div: int) -> str:
+def _in_integers(one: ForeignNode, x: str, mul: Array, add: Array, div: int) -> str:
     """Rescale in 64 bits; a quotient is rounded towards 0, so it is moved to where that is down."""
     made = one.maker(x)
     if made is not None and made.kind == "cast" and one.kind(made.inputs[0]).element == Element.I64:
@@ -220,7 +222,7 @@ def _in_integers(one: Foreign, x: str, mul: Array, add: Array, div: int) -> str:
     return one.add("Cast", [rounded], to=onnx.TensorProto.FLOAT)
 
 
-def number(one: Foreign, name: str) -> float:
+def number(one: ForeignNode, name: str) -> float:
     """Return an attribute that is a number, or a tensor of one."""
     found = one.attributes[name]
     data = one.array(found)
@@ -229,7 +231,7 @@ def number(one: Foreign, name: str) -> float:
     return float(data.reshape(-1)[0])
 
 
-def _channels(one: Foreign, x: str, data: Array, dtype: type[np.generic]) -> Array:
+def _channels(one: ForeignNode, x: str, data: Array, dtype: type[np.generic]) -> Array:
     """Bring numbers per channel, behind or in front, to the shape of x."""
     shape = one.shape(x)
     size, found = data.size, data.astype(dtype)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from npu.graph.form import Array, GraphError
-from npu.graph.importers.onnx_dialects import Foreign, operator
+from npu.graph.importers.onnx_dialects import ForeignNode, operator
 
 QONNX = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general")
 CHANNELS_LAST = "qonnx.custom_op.channels_last"
@@ -20,7 +20,7 @@ def _whole(data: Array, what: str) -> int:
     return round(float(found[0]))
 
 
-def _axis(one: Foreign, x: str, scale: Array) -> tuple[Array, int | None]:
+def _axis(one: ForeignNode, x: str, scale: Array) -> tuple[Array, int | None]:
     """Return scales as a row, and the axis of x that they count if there are several."""
     shape = (1,) * (len(one.shape(x)) - scale.ndim) + scale.shape
     counted = [axis for axis, size in enumerate(shape) if size != 1]
@@ -30,13 +30,13 @@ def _axis(one: Foreign, x: str, scale: Array) -> tuple[Array, int | None]:
     return (row, counted[0]) if counted else (row.reshape(()), None)
 
 
-def _rounding(one: Foreign, allowed: str, default: str) -> None:
+def _rounding(one: ForeignNode, allowed: str, default: str) -> None:
     mode = one.attributes.get("rounding_mode", default.encode()).decode()
     if mode.upper() != allowed:
         raise GraphError(f"rounding_mode {mode}, allowed {allowed}")
 
 
-def _quantised(one: Foreign, x: str, scale: Array, zero: int, low: int, high: int) -> None:
+def _quantised(one: ForeignNode, x: str, scale: Array, zero: int, low: int, high: int) -> None:
     """Give x rounded to multiples of its scale from low - zero to high - zero."""
     bits = next((size for size in _TYPES if high - low < 1 << size), None)
     if bits is None or low < -(1 << 31) or not low <= zero <= high:
@@ -55,7 +55,7 @@ def _quantised(one: Foreign, x: str, scale: Array, zero: int, low: int, high: in
 
 
 @operator("Quant", "IntQuant", domain=QONNX)
-def _quant(one: Foreign) -> None:
+def _quant(one: ForeignNode) -> None:
     """(clip(round(x / scale + zero)) - zero) * scale, in so many bits."""
     x, scale = one.input(0), one.value(one.input(1), "the scale")
     zero = _whole(one.value(one.input(2), "the zero point"), "the zero point")
@@ -71,7 +71,7 @@ def _quant(one: Foreign) -> None:
 
 
 @operator("BipolarQuant", domain=QONNX)
-def _bipolar(one: Foreign) -> None:
+def _bipolar(one: ForeignNode) -> None:
     """Give the scale with the sign of x, that of 0 being positive."""
     x, scale = one.input(0), one.value(one.input(1), "the scale").astype(np.float32)
     positive = one.add("GreaterOrEqual", [x, one.constant(np.zeros((), np.float32))])
@@ -79,7 +79,7 @@ def _bipolar(one: Foreign) -> None:
 
 
 @operator("Trunc", domain=QONNX)
-def _trunc(one: Foreign) -> None:
+def _trunc(one: ForeignNode) -> None:
     """Leave the lower bits away: floor(round(x / scale + zero) / 2 ** n), as a real number."""
     x = one.input(0)
     scale = one.value(one.input(1), "the scale").astype(np.float32)
@@ -97,7 +97,7 @@ def _trunc(one: Foreign) -> None:
 
 
 @operator("Conv", "MaxPool", "AveragePool", "BatchNormalization", domain=CHANNELS_LAST)
-def _channels_last(one: Foreign) -> None:
+def _channels_last(one: ForeignNode) -> None:
     """Do with channels behind what the standard's operator does with channels in front."""
     x = one.input(0)
     rank = len(one.shape(x))

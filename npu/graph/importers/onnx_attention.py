@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import Element, GraphError
-from npu.graph.importers.onnx_node import Node, UnmappedError, mapped
+from npu.graph.importers.onnx_node import Node, mapped
+from npu.graph.importers.unmapped import UnmappedError
 
 
 @mapped("Attention", since=23)

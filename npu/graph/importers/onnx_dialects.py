@@ -17,7 +17,8 @@ from onnx import helper, numpy_helper
 
 from npu.graph.form import Array, GraphError, Operation, TensorType
 from npu.graph.importers.onnx_load import node_name, standard
-from npu.graph.importers.onnx_node import OWN_DOMAIN, Attributes, UnmappedError
+from npu.graph.importers.onnx_node import OWN_DOMAIN, Attributes
+from npu.graph.importers.unmapped import UnmappedError
 
 VERSION = 23
 """Of the standard operators that take the place of others."""
@@ -25,7 +26,7 @@ VERSION = 23
 Adding: TypeAlias = Callable[[onnx.NodeProto], None]
 
 
-class Foreign:
+class ForeignNode:
     """A node of a dialect, as its entry sees it.
 
     Attributes:
@@ -138,7 +139,7 @@ class Foreign:
                 raise GraphError(f"input {index}, {name!r}, is not known")
 
 
-Entry: TypeAlias = Callable[[Foreign], None]
+Entry: TypeAlias = Callable[[ForeignNode], None]
 DIALECTS: dict[tuple[str, str], Entry] = {}
 """By domain and operator; the domain is "" for what names none and is not of the standard."""
 
@@ -179,7 +180,7 @@ def expand(node: onnx.NodeProto, entry: Entry, build: Any, add: Adding) -> None:
     Raises:
         GraphError: its entry does not know this form of it.
     """
-    one = Foreign(node, build, add)
+    one = ForeignNode(node, build, add)
     try:
         entry(one)
         one.refuse_unread()

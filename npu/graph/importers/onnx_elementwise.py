@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from npu.graph.importers.onnx_node import Mapping_, Node, UnmappedError, mapped
+from npu.graph.importers.onnx_node import Mapping_, Node, mapped
+from npu.graph.importers.unmapped import UnmappedError
 
 _BINARY = {
     "Add": "add",

@@ -53,9 +53,9 @@ from npu.graph.importers.onnx_node import (
     OWN_DOMAIN,
     Mapping_,
     Node,
-    UnmappedError,
     mapping_of,
 )
+from npu.graph.importers.unmapped import UnmappedError
 
 GROUPS = (
     onnx_attention,

@@ -11,7 +11,7 @@ from npu.graph.importers.onnx_node import Node
 
 
 @dataclass(frozen=True)
-class Window:
+class ImageWindow:
     """Where windows lie on a two-dimensional image, first vertical, then horizontal.
 
     Attributes:
@@ -33,7 +33,7 @@ class Window:
         return (top, left, bottom + self.beyond[0], right + self.beyond[1])
 
 
-def geometry(node: Node, size: Sequence[int], image: Sequence[int]) -> Window:
+def geometry(node: Node, size: Sequence[int], image: Sequence[int]) -> ImageWindow:
     """Read window, strides, pads and dilations of one or two dimensions.
 
     Args:
@@ -58,7 +58,7 @@ def geometry(node: Node, size: Sequence[int], image: Sequence[int]) -> Window:
                 image[axis], reach[axis], strides[axis], before[axis], after[axis]
             )
     missing = 2 - rank
-    return Window(
+    return ImageWindow(
         (1,) * missing + tuple(size),
         (1,) * missing + strides,
         (0,) * missing + before + (0,) * missing + after,

@@ -7,7 +7,8 @@ import numpy as np
 
 from npu.graph.form import GraphError
 from npu.graph.importers.onnx_images import from_image, geometry, to_image
-from npu.graph.importers.onnx_node import Node, UnmappedError, mapped
+from npu.graph.importers.onnx_node import Node, mapped
+from npu.graph.importers.unmapped import UnmappedError
 
 
 def matmul_of(node: Node, a: str, b: str) -> str:

@@ -12,7 +12,7 @@ from onnx import helper
 
 from npu.graph.importers.onnx_dialects import Adding
 from npu.graph.importers.onnx_load import array, node_name
-from npu.graph.importers.onnx_node import UnmappedError
+from npu.graph.importers.unmapped import UnmappedError
 
 NODES = 4096
 """More are left to the host."""

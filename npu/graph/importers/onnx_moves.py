@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from npu.graph.form import GraphError
-from npu.graph.importers.onnx_node import Node, UnmappedError, element_of, mapped
+from npu.graph.importers.onnx_node import Node, element_of, mapped
+from npu.graph.importers.unmapped import UnmappedError
 
 
 @mapped("Identity")

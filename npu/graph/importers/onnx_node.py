@@ -14,17 +14,11 @@ from onnx.helper import get_attribute_value
 from npu.graph.build import SHARING, Builder
 from npu.graph.form import Array, Element, GraphError, TensorType
 from npu.graph.importers.onnx_load import node_name
+from npu.graph.importers.unmapped import UnmappedError
 from npu.graph.operations import Trait, with_trait
 from npu.graph.operations.base import FLOATS
 
 _BORDERS = with_trait(Trait.BORDER)
-
-
-class UnmappedError(Exception):
-    """A mapping does not know this form of an operator: the host executes it.
-
-    The message is the reason, a sentence for people.
-    """
 
 
 class Attributes(dict[str, Any]):

@@ -11,14 +11,15 @@ import onnx
 
 from npu.graph.form import Array, Element, Quantisation, TensorType
 from npu.graph.importers.onnx_linear import conv_of, matmul_of
-from npu.graph.importers.onnx_node import OWN_DOMAIN, Node, UnmappedError, element_of, mapped
+from npu.graph.importers.onnx_node import OWN_DOMAIN, Node, element_of, mapped
+from npu.graph.importers.unmapped import UnmappedError
 from npu.graph.operations import infer
 
 _INTEGERS = (Element.I8, Element.U8, Element.I16, Element.U16, Element.I32)
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenScales:
     """Scales and zero points as a file gives them.
 
     Attributes:
@@ -41,7 +42,7 @@ class Given:
         return Quantisation(self.scales, self.zeros[0], self.axis if len(self.scales) > 1 else None)
 
 
-def _parameters(node: Node, scale: int, zero: int, axis: int) -> Given:
+def _parameters(node: Node, scale: int, zero: int, axis: int) -> GivenScales:
     """Read constant scales and zero points; without an input of scales they are 1."""
     zeros: tuple[int, ...] = (0,)
     element = None
@@ -54,10 +55,10 @@ def _parameters(node: Node, scale: int, zero: int, axis: int) -> Given:
     scales = tuple(float(one) for one in found.reshape(-1))
     if not all(np.isfinite(one) and one > 0 for one in scales):
         raise UnmappedError("a scale is not a positive number")
-    return Given(scales, zeros, axis, element)
+    return GivenScales(scales, zeros, axis, element)
 
 
-def _centred(data: Array, given: Given) -> tuple[Array, Given]:
+def _centred(data: Array, given: GivenScales) -> tuple[Array, GivenScales]:
     """Take zero points that differ along an axis off constant integers."""
     if len(set(given.zeros)) == 1:
         return data, given
@@ -87,7 +88,7 @@ def _fitting(quantisation: Quantisation, kind: TensorType) -> Quantisation:
     return replace(quantisation, axis=axis)
 
 
-def dequantise(node: Node, x: str, given: Given, part: str = "") -> str:
+def dequantise(node: Node, x: str, given: GivenScales, part: str = "") -> str:
     """Add the real numbers that integers stand for.
 
     Integers that stand for something else already are scaled and moved to what they are to
@@ -115,7 +116,7 @@ def dequantise(node: Node, x: str, given: Given, part: str = "") -> str:
     return node.table(real, "scale", "shift", parameters=[factor, moved], part=part)
 
 
-def quantise(node: Node, x: str, given: Given) -> str:
+def quantise(node: Node, x: str, given: GivenScales) -> str:
     """Add the integers that stand for real numbers."""
     kind, element = node.type(x), given.element or Element.U8
     if kind.element != Element.F32 or element not in _INTEGERS:
@@ -191,7 +192,7 @@ def _qlinear_conv(node: Node) -> None:
     node.give(quantise(node, conv_of(node, x, w, bias), given))
 
 
-_INT32 = Given((1.0,), (0,), 0, Element.I32)
+_INT32 = GivenScales((1.0,), (0,), 0, Element.I32)
 
 
 @mapped("MatMulInteger", since=10)

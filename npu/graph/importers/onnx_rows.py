@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import Element, GraphError, TensorType
-from npu.graph.importers.onnx_node import Mapping_, Node, UnmappedError, mapped
+from npu.graph.importers.onnx_node import Mapping_, Node, mapped
+from npu.graph.importers.unmapped import UnmappedError
 
 
 @mapped("Softmax", since=13)

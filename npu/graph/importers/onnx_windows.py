@@ -8,11 +8,12 @@ import math
 import numpy as np
 
 from npu.graph.form import Element, Quantisation
-from npu.graph.importers.onnx_images import Window, from_image, geometry, to_image
-from npu.graph.importers.onnx_node import Node, UnmappedError, mapped
+from npu.graph.importers.onnx_images import ImageWindow, from_image, geometry, to_image
+from npu.graph.importers.onnx_node import Node, mapped
+from npu.graph.importers.unmapped import UnmappedError
 
 
-def _window(node: Node, x: str) -> Window:
+def _window(node: Node, x: str) -> ImageWindow:
     """Return the window of a pool over one or two dimensions."""
     shape = node.shape(x)
     if len(shape) not in (3, 4):
@@ -92,7 +93,7 @@ def _avgpool(node: Node) -> None:
     node.give(from_image(node, y, len(node.shape(x))))
 
 
-def _dilated(node: Node, image: str, window: Window, count: bool) -> str:
+def _dilated(node: Node, image: str, window: ImageWindow, count: bool) -> str:
     """Add a mean with gaps as a depthwise convolution with equal weights."""
     if any(window.beyond) or (any(window.pads) and not count):
         raise UnmappedError("a mean with gaps whose windows leave the image is not mapped")

@@ -17,7 +17,7 @@ from npu.graph.importers import (
     stablehlo_reduce,
 )
 from npu.graph.importers.stablehlo_module import load
-from npu.graph.importers.stablehlo_reader import Reader, result_names
+from npu.graph.importers.stablehlo_reader import ModuleReader, result_names
 from npu.graph.importers.stablehlo_step import Handler
 
 HANDLERS: dict[str, Handler] = {
@@ -60,7 +60,7 @@ def read(
     file = name or (str(source) if isinstance(source, Path) else "StableHLO module")
     try:
         module = load(source, file, shapes or {})
-        reader = Reader(module, file, HANDLERS, stablehlo_host.opaque)
+        reader = ModuleReader(module, file, HANDLERS, stablehlo_host.opaque)
         inputs = reader.inputs()
         main = reader.functions["@main"]
         outputs = reader.call(main, inputs)

@@ -16,7 +16,7 @@ _VERSIONS = (0, 1)
 """Of the composites of `tessera.jax`; text without one has 0."""
 
 
-class Options(dict[str, Any]):
+class CompositeOptions(dict[str, Any]):
     """Attributes of a composite as Python has them; remembers which a mapping has asked for."""
 
     def __init__(self, step: Step) -> None:
@@ -39,7 +39,7 @@ def _plain(step: Step, name: str, attribute: Any) -> Any:  # noqa: ANN401
         raise step.error(f"attribute {name} is {attribute}, allowed numbers and strings") from None
 
 
-def _option(step: Step, options: Options, name: str, default: Any = None) -> Any:  # noqa: ANN401
+def _option(step: Step, options: CompositeOptions, name: str, default: Any = None) -> Any:  # noqa: ANN401
     found = options.get(name, default)
     if found is None:
         raise step.error(f"attribute {name} is missing")
@@ -58,8 +58,8 @@ def _axis(step: Step, axis: int) -> int:
     return axis % rank
 
 
-def _norm(kind: str) -> Callable[[Step, Options], str]:
-    def mapped(step: Step, options: Options) -> str:
+def _norm(kind: str) -> Callable[[Step, CompositeOptions], str]:
+    def mapped(step: Step, options: CompositeOptions) -> str:
         return step.emit(
             kind,
             axes=int(_option(step, options, "axes", 1)),
@@ -69,23 +69,23 @@ def _norm(kind: str) -> Callable[[Step, Options], str]:
     return mapped
 
 
-def _softmax(step: Step, options: Options) -> str:
+def _softmax(step: Step, options: CompositeOptions) -> str:
     return step.emit("softmax", axis=_axis(step, int(_option(step, options, "axis", -1))))
 
 
-def _table(*functions: str) -> Callable[[Step, Options], str]:
-    def mapped(step: Step, options: Options) -> str:
+def _table(*functions: str) -> Callable[[Step, CompositeOptions], str]:
+    def mapped(step: Step, options: CompositeOptions) -> str:
         return step.emit("table", functions=functions, parameters=())
 
     return mapped
 
 
-def _gelu(step: Step, options: Options) -> str:
+def _gelu(step: Step, options: CompositeOptions) -> str:
     name = "gelu_tanh" if options.get("approximate", False) else "gelu"
     return step.emit("table", functions=(name,), parameters=())
 
 
-def _attention(step: Step, options: Options) -> str:
+def _attention(step: Step, options: CompositeOptions) -> str:
     attributes: dict[str, Attribute] = {
         "scale": _single(_option(step, options, "scale")),
         "causal": bool(options.get("causal", False)),
@@ -96,7 +96,7 @@ def _attention(step: Step, options: Options) -> str:
     return step.emit("attention", None, **attributes)
 
 
-def _rope(step: Step, options: Options) -> str:
+def _rope(step: Step, options: CompositeOptions) -> str:
     return step.emit(
         "rope",
         interleaved=bool(options.get("interleaved", False)),
@@ -104,7 +104,7 @@ def _rope(step: Step, options: Options) -> str:
     )
 
 
-def _quantisation(step: Step, options: Options, rank: int) -> Quantisation:
+def _quantisation(step: Step, options: CompositeOptions, rank: int) -> Quantisation:
     if len(step.inputs) > 2:
         raise step.error(f"{len(step.inputs)} inputs, allowed a tensor and scales")
     given: Any = step.build.value(step.inputs[1]) if len(step.inputs) > 1 else None
@@ -124,7 +124,7 @@ def _quantisation(step: Step, options: Options, rank: int) -> Quantisation:
     return Quantisation(kept, zero, axis)
 
 
-def _quantize(step: Step, options: Options) -> str:
+def _quantize(step: Step, options: CompositeOptions) -> str:
     if step.type.element not in (Element.I8, Element.U8, Element.I16, Element.I32):
         raise step.error(f"result is {step.type.element}, allowed int8, uint8, int16, int32")
     quantisation = _quantisation(step, options, len(step.type.shape))
@@ -132,7 +132,7 @@ def _quantize(step: Step, options: Options) -> str:
     return step.build.quantise(step.inputs[0], step.wish, found, step.source)
 
 
-def _dequantize(step: Step, options: Options) -> str:
+def _dequantize(step: Step, options: CompositeOptions) -> str:
     name = step.inputs[0]
     quantisation = _quantisation(step, options, len(step.type.shape))
     known = step.build.type(name).quantisation
@@ -141,7 +141,7 @@ def _dequantize(step: Step, options: Options) -> str:
     return step.build.dequantise(name, step.source, quantisation)
 
 
-def _port_matmul(step: Step, options: Options) -> str:
+def _port_matmul(step: Step, options: CompositeOptions) -> str:
     attributes: dict[str, Attribute] = {
         "format": str(_option(step, options, "format")),
         "group": int(options.get("group", 0)),
@@ -150,7 +150,7 @@ def _port_matmul(step: Step, options: Options) -> str:
     return step.emit("portmatmul", None, **attributes)
 
 
-COMPOSITES: dict[str, Callable[[Step, Options], str]] = {
+COMPOSITES: dict[str, Callable[[Step, CompositeOptions], str]] = {
     "tessera.layer_norm": _norm("layernorm"),
     "tessera.rms_norm": _norm("rmsnorm"),
     "tessera.softmax": _softmax,
@@ -173,7 +173,7 @@ def composite(step: Step) -> str | tuple[str, ...]:
         return step.reader.inline(step, "decomposition")
     if step.number("version") not in _VERSIONS:
         raise step.error(f"{name} of version {step.number('version')}, allowed 0 and 1")
-    options = Options(step)
+    options = CompositeOptions(step)
     try:
         made = COMPOSITES[name](step, options)
         for one in sorted(options.keys() - options.asked):

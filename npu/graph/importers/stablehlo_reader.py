@@ -11,7 +11,8 @@ from typing import Any
 from npu.graph.form import LARGEST, RANK, Element, GraphError, TensorType
 from npu.graph.importers.assemble import Assembler
 from npu.graph.importers.stablehlo_module import argument_name, functions
-from npu.graph.importers.stablehlo_step import Handler, Step, UnmappedError, refuse_unknown
+from npu.graph.importers.stablehlo_step import Handler, Step, refuse_unknown
+from npu.graph.importers.unmapped import UnmappedError
 
 ELEMENTS = {
     "f32": Element.F32,
@@ -30,7 +31,7 @@ ELEMENTS = {
 _DEPTH = 64
 
 
-class Reader:
+class ModuleReader:
     """Walks through a module."""
 
     def __init__(

@@ -12,9 +12,10 @@ import numpy as np
 
 from npu.graph.form import Array, Element, GraphError, TensorType
 from npu.graph.importers.assemble import Assembler
+from npu.graph.importers.unmapped import UnmappedError
 
 if TYPE_CHECKING:
-    from npu.graph.importers.stablehlo_reader import Reader
+    from npu.graph.importers.stablehlo_reader import ModuleReader
 
 # What says nothing that a mapping must know: how exactly floats are multiplied, what makes another
 # compiler faster, what a composite says once more in other words, and how calls of known targets
@@ -32,13 +33,6 @@ _SAYS_NOTHING: dict[str, tuple[str, ...]] = {
 }
 
 
-class UnmappedError(Exception):
-    """A mapping does not know this form of an operation: the host executes it.
-
-    The message is the reason, a sentence for people.
-    """
-
-
 @dataclass(frozen=True)
 class Step:
     """One operation of the module on its way into the graph.
@@ -52,7 +46,7 @@ class Step:
         asked: names of the attributes that the mapping has asked for.
     """
 
-    reader: Reader
+    reader: ModuleReader
     operation: Any
     inputs: tuple[str, ...]
     results: tuple[TensorType, ...]

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from npu.graph.form import Element, TensorType
-from npu.graph.importers.tflite_reader import Handler, Node, stands
+from npu.graph.importers.tflite_reader import Handler, TfliteNode, stands
 
 _BINARY = {"ADD": "add", "SUB": "sub", "MUL": "mul", "DIV": "div"}
 _PLAIN = {
@@ -50,31 +50,31 @@ _COMPARISONS = {
 _WHOLE = frozenset({"FLOOR", "CEIL", "ROUND"})
 
 
-def arithmetic(node: Node) -> str:
+def arithmetic(node: TfliteNode) -> str:
     """Map an operator of two tensors with a fused activation."""
     kind = _BINARY[node.source]
     made = node.emit(kind, [node.real(0), node.real(1)], node.before(0))
     return node.fused(made, 0)
 
 
-def plain(node: Node) -> str:
+def plain(node: TfliteNode) -> str:
     """Map an operator of two tensors."""
     return node.emit(_PLAIN[node.source], [node.real(0), node.real(1)])
 
 
-def table(node: Node) -> str:
+def table(node: TfliteNode) -> str:
     """Map a function of one variable."""
     functions, parameters = _TABLES[node.source]
     return node.emit("table", [node.real(0)], functions=functions, parameters=parameters)
 
 
-def clip(node: Node) -> str:
+def clip(node: TfliteNode) -> str:
     """Map an activation with bounds."""
     low, high = _CLIPS[node.source]
     return node.emit("clip", [node.real(0)], low=low, high=high)
 
 
-def leaky(node: Node) -> str:
+def leaky(node: TfliteNode) -> str:
     """Map LEAKY_RELU."""
     alpha = node.option_real(0)
     if not math.isfinite(alpha):
@@ -82,13 +82,13 @@ def leaky(node: Node) -> str:
     return node.emit("table", [node.real(0)], functions=("leaky_relu",), parameters=(alpha,))
 
 
-def gelu(node: Node) -> str:
+def gelu(node: TfliteNode) -> str:
     """Map GELU, either form."""
     name = "gelu_tanh" if node.option(0, "b") else "gelu"
     return node.emit("table", [node.real(0)], functions=(name,), parameters=())
 
 
-def prelu(node: Node) -> str:
+def prelu(node: TfliteNode) -> str:
     """Map PRELU: the positive part plus alpha times the negative part."""
     x, alpha = node.real(0), node.real(1)
     value = node.build.value(alpha)
@@ -101,19 +101,19 @@ def prelu(node: Node) -> str:
     return node.emit("add", [above, node.emit("mul", [below, alpha], f"{wish}.slope")])
 
 
-def squared_difference(node: Node) -> str:
+def squared_difference(node: TfliteNode) -> str:
     """Map SQUARED_DIFFERENCE."""
     made = node.emit("sub", [node.real(0), node.real(1)], f"{node.wish}.difference")
     return node.emit("table", [made], functions=("square",), parameters=())
 
 
-def compare(node: Node) -> str:
+def compare(node: TfliteNode) -> str:
     """Map a comparison."""
     inputs = [node.real(0), node.real(1)]
     return node.emit("compare", inputs, direction=_COMPARISONS[node.source])
 
 
-def select(node: Node) -> str:
+def select(node: TfliteNode) -> str:
     """Map a choice; a condition of one axis chooses rows."""
     condition = node.name(0)
     shape, rank = node.shape(0), len(node.shape(1))
@@ -122,12 +122,12 @@ def select(node: Node) -> str:
     return node.emit("select", [condition, node.real(1), node.real(2)])
 
 
-def inverse(node: Node) -> str:
+def inverse(node: TfliteNode) -> str:
     """Map LOGICAL_NOT."""
     return node.emit("not_", [node.name(0)])
 
 
-def cast(node: Node) -> str:
+def cast(node: TfliteNode) -> str:
     """Map CAST between types that stand for themselves."""
     element = node.output().element
     if element is None:
@@ -137,7 +137,7 @@ def cast(node: Node) -> str:
     return node.emit("cast", [node.name(0)], element=element.value)
 
 
-def quantize(node: Node) -> str:
+def quantize(node: TfliteNode) -> str:
     """Map QUANTIZE: the border itself is made with the output."""
     if not stands(node.output()):
         raise node.error(
@@ -152,7 +152,7 @@ def quantize(node: Node) -> str:
     return node.emit("dequantise", [node.name(0)], f"{node.wish}.real", found)
 
 
-def dequantize(node: Node) -> str:
+def dequantize(node: TfliteNode) -> str:
     """Map DEQUANTIZE; of float16 it is a conversion."""
     if node.build.type(node.name(0)).element == Element.F16:
         return node.build.cast(node.name(0), Element.F32, node.source, node.wish)
@@ -162,7 +162,7 @@ def dequantize(node: Node) -> str:
     return node.emit("dequantise", [node.name(0)], "", found)
 
 
-def add_n(node: Node) -> str:
+def add_n(node: TfliteNode) -> str:
     """Map ADD_N."""
     total = node.real(0)
     last = len(node.operator.inputs) - 1

@@ -21,7 +21,7 @@ from npu.graph.importers import (
     tflite_variables,
 )
 from npu.graph.importers.tflite_model import parse
-from npu.graph.importers.tflite_reader import Handler, Reader
+from npu.graph.importers.tflite_reader import Handler, ModelReader
 
 HANDLERS: dict[str, Handler] = {
     **tflite_linear.HANDLERS,
@@ -64,7 +64,7 @@ def read(
         raise GraphError(f"{file}: given {type(source).__name__}, allowed bytes or a path")
     try:
         model = parse(bytes(source), file)
-        reader = Reader(model, file, HANDLERS, shapes or {})
+        reader = ModelReader(model, file, HANDLERS, shapes or {})
         reader.inputs()
         reader.walk()
         reader.build.name = label or model.name or "main"

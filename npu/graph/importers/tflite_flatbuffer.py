@@ -11,7 +11,7 @@ import numpy.typing as npt
 from npu.graph.form import Array, GraphError
 
 
-class Buffer:
+class FileBytes:
     """The bytes of a file, read with bounds."""
 
     def __init__(self, data: bytes, file: str) -> None:
@@ -33,15 +33,15 @@ class Buffer:
                 f"allowed 0..{len(self.data)}: the file is cut or damaged"
             )
 
-    def root(self) -> Table:
+    def root(self) -> FileTable:
         """Return the table that the file begins with."""
-        return Table(self, self.number("I", 0), "the model")
+        return FileTable(self, self.number("I", 0), "the model")
 
 
-class Table:
+class FileTable:
     """A table: fields by number, each absent or somewhere in the file."""
 
-    def __init__(self, buffer: Buffer, position: int, what: str) -> None:
+    def __init__(self, buffer: FileBytes, position: int, what: str) -> None:
         """Check where the table and its list of fields lie."""
         self.buffer, self.position, self.what = buffer, position, what
         buffer.within(position, 4, what)
@@ -83,12 +83,12 @@ class Table:
         self.buffer.within(place, 4, f"{self.what}: field {index}")
         return float(struct.unpack_from("<f", self.buffer.data, place)[0])
 
-    def table(self, index: int, what: str) -> Table | None:
+    def table(self, index: int, what: str) -> FileTable | None:
         """Return a field that is a table."""
         place = self._field(index, 4)
         if not place:
             return None
-        return Table(self.buffer, place + self.buffer.number("I", place), what)
+        return FileTable(self.buffer, place + self.buffer.number("I", place), what)
 
     def _vector(self, index: int, size: int) -> tuple[int, int]:
         """Return place and number of the elements of a field that is a vector."""
@@ -115,11 +115,11 @@ class Table:
         """Return a field that is a string, "" if it is absent."""
         return bytes(self.bytes(index)).decode(errors="replace")
 
-    def tables(self, index: int, what: str) -> list[Table]:
+    def tables(self, index: int, what: str) -> list[FileTable]:
         """Return a field that is a vector of tables."""
         place, count = self._vector(index, 4)
         return [
-            Table(
+            FileTable(
                 self.buffer,
                 place + 4 * one + self.buffer.number("I", place + 4 * one),
                 f"{what} {one}",
@@ -128,10 +128,10 @@ class Table:
         ]
 
 
-class Options(Table):
+class Options(FileTable):
     """The options of an operator, which remember what was asked of them."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: FileTable) -> None:
         """Read the same table."""
         super().__init__(table.buffer, table.position, table.what)
         self._asked: set[int] = set()

@@ -8,18 +8,18 @@ import numpy as np
 from npu.graph.form import Array, Element
 from npu.graph.importers.tflite_linear import bias, edges, weights
 from npu.graph.importers.tflite_moves import reshaped
-from npu.graph.importers.tflite_reader import Handler, Node
+from npu.graph.importers.tflite_reader import Handler, TfliteNode
 
 _IMAGE = "image {}, allowed rank 4"
 
 
-def _chosen(node: Node, name: str, axis: int, places: Array, wish: str) -> str:
+def _chosen(node: TfliteNode, name: str, axis: int, places: Array, wish: str) -> str:
     """Return the slices of an axis at constant places."""
     index = node.build.constant(places.astype(np.int32), f"{wish}.places")
     return node.emit("gather", [name, index], wish, axis=axis)
 
 
-def mirror_pad(node: Node) -> str:
+def mirror_pad(node: TfliteNode) -> str:
     """Map MIRROR_PAD: the edge repeated (SYMMETRIC) or not (REFLECT)."""
     shape, offset = node.shape(0), 0 if node.option(0, "b") else 1
     widths = np.array(node.ints(1, "paddings"))
@@ -38,7 +38,7 @@ def mirror_pad(node: Node) -> str:
     return node.emit("identity", [name])
 
 
-def _new_size(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _new_size(node: TfliteNode) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the shape of an image and height and width of the result."""
     shape, size = node.shape(0), node.ints(1, "size")
     if len(shape) != 4 or len(size) != 2 or min(size) < 1:
@@ -58,7 +58,7 @@ def _places(size: int, wanted: int, *, corners: bool, centres: bool) -> Array:
     return (at + np.float32(0.5)) * scale if centres else at * scale
 
 
-def resize_nearest(node: Node) -> str:
+def resize_nearest(node: TfliteNode) -> str:
     """Map RESIZE_NEAREST_NEIGHBOR: rows and columns by constant places."""
     shape, size = _new_size(node)
     corners, centres = bool(node.option(0, "b")), bool(node.option(1, "b"))
@@ -72,7 +72,7 @@ def resize_nearest(node: Node) -> str:
     return node.emit("identity", [name])
 
 
-def resize_bilinear(node: Node) -> str:
+def resize_bilinear(node: TfliteNode) -> str:
     """Map RESIZE_BILINEAR: along each axis two neighbours, each times its share."""
     shape, size = _new_size(node)
     corners, centres = bool(node.option(2, "b")), bool(node.option(3, "b"))
@@ -94,7 +94,7 @@ def resize_bilinear(node: Node) -> str:
     return node.emit("identity", [name])
 
 
-def _blocks(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], Array]:
+def _blocks(node: TfliteNode) -> tuple[tuple[int, ...], tuple[int, ...], Array]:
     """Return the shape of an image, the block along its inner axes, and two numbers for each."""
     shape, block = node.shape(0), node.ints(1, "block")
     pairs = np.array(node.ints(2, "paddings"))
@@ -109,7 +109,7 @@ def _blocks(node: Node) -> tuple[tuple[int, ...], tuple[int, ...], Array]:
     return shape, block, pairs.reshape(-1, 2)
 
 
-def space_to_batch(node: Node) -> str:
+def space_to_batch(node: TfliteNode) -> str:
     """Map SPACE_TO_BATCH_ND: blocks of an image become images of their own."""
     shape, block, pairs = _blocks(node)
     inner = len(block)
@@ -129,7 +129,7 @@ def space_to_batch(node: Node) -> str:
     return reshaped(node, (images, *(one for one, _ in cut), shape[-1]), moved)
 
 
-def batch_to_space(node: Node) -> str:
+def batch_to_space(node: TfliteNode) -> str:
     """Map BATCH_TO_SPACE_ND: images become blocks of larger ones, whose edges are cut off."""
     shape, block, pairs = _blocks(node)
     inner, count = len(block), int(np.prod(block))
@@ -154,7 +154,7 @@ def batch_to_space(node: Node) -> str:
     )
 
 
-def transpose_conv(node: Node) -> str:
+def transpose_conv(node: TfliteNode) -> str:
     """Map TRANSPOSE_CONV: a convolution, turned round, of an image with zeros between pixels."""
     result, filters, image = node.ints(0, "shape of the result"), node.shape(1), node.shape(2)
     if not len(result) == len(filters) == len(image) == 4:
@@ -186,7 +186,7 @@ def transpose_conv(node: Node) -> str:
     return node.fused(made, 3)
 
 
-def _spread(node: Node, name: str, image: tuple[int, ...], steps: tuple[int, int]) -> str:
+def _spread(node: TfliteNode, name: str, image: tuple[int, ...], steps: tuple[int, int]) -> str:
     """Return an image with zeros between its pixels."""
     images, height, width, channels = image
     down, across = steps
@@ -199,7 +199,7 @@ def _spread(node: Node, name: str, image: tuple[int, ...], steps: tuple[int, int
     return node.emit("slice", [name], wish, starts=(0,) * 4, stops=stops, steps=(1,) * 4)
 
 
-def l2_normalisation(node: Node) -> str:
+def l2_normalisation(node: TfliteNode) -> str:
     """Map L2_NORMALIZATION: the last axis over the root of its squares, which is 1e-6 at least."""
     x, wish = node.real(0), node.wish
     square = node.emit("table", [x], f"{wish}.square", functions=("square",), parameters=())
@@ -211,18 +211,18 @@ def l2_normalisation(node: Node) -> str:
     return node.fused(node.emit("div", [x, norm], node.before(0)), 0)
 
 
-def zeros_like(node: Node) -> str:
+def zeros_like(node: TfliteNode) -> str:
     """Map ZEROS_LIKE: a constant."""
     element = node.build.type(node.real(0)).element
     return node.build.constant(np.zeros(node.shape(0), element.dtype), node.wish)
 
 
-def filled(node: Node) -> str:
+def filled(node: TfliteNode) -> str:
     """Map FILL: one value of a shape."""
     return node.emit("expand", [node.real(1)], shape=node.ints(0, "shape"))
 
 
-def rank(node: Node) -> str:
+def rank(node: TfliteNode) -> str:
     """Map RANK: a constant."""
     kind = np.int64 if node.output().element == Element.I64 else np.int32
     return node.build.constant(np.array(len(node.shape(0)), kind), node.wish)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from npu.graph.form import Array, Element, Quantisation, TensorType
-from npu.graph.importers.tflite_reader import QUANTISED, Handler, Node
+from npu.graph.importers.tflite_reader import QUANTISED, Handler, TfliteNode
 
 _SAME = 0
 
@@ -23,7 +23,7 @@ def edges(size: int, window: int, stride: int, padding: int) -> tuple[int, int]:
 
 
 def weights(
-    node: Node,
+    node: TfliteNode,
     index: int,
     order: tuple[int, ...],
     shape: tuple[int, ...] = (),
@@ -64,7 +64,7 @@ def _moved(
     return replace(given, axis=len(shape) - 1 if shape and axis == value.ndim - 1 else axis)
 
 
-def bias(node: Node, index: int, scale_of: int, image: int = 0) -> list[str]:
+def bias(node: TfliteNode, index: int, scale_of: int, image: int = 0) -> list[str]:
     """Return a list of the bias as floats, an empty one without bias.
 
     Integers that do not say what they stand for stand for units of input times weights.
@@ -86,7 +86,7 @@ def bias(node: Node, index: int, scale_of: int, image: int = 0) -> list[str]:
     return [node.real(index)]
 
 
-def _narrow(node: Node, name: str) -> str:
+def _narrow(node: TfliteNode, name: str) -> str:
     """Return a bias of int64 as int32."""
     value = node.build.value(name)
     if node.build.type(name).element == Element.I32:
@@ -98,7 +98,7 @@ def _narrow(node: Node, name: str) -> str:
     )
 
 
-def conv(node: Node) -> str:
+def conv(node: TfliteNode) -> str:
     """Map CONV_2D: filters OHWI."""
     filters = node.shape(1)
     if len(filters) != 4 or len(node.shape(0)) != 4:
@@ -112,7 +112,7 @@ def conv(node: Node) -> str:
     return _conv(node, w, node.shape(0)[3] // filters[3], (4, 5), 3)
 
 
-def depthwise(node: Node) -> str:
+def depthwise(node: TfliteNode) -> str:
     """Map DEPTHWISE_CONV_2D: filters (1, KH, KW, C * multiplier)."""
     filters = node.shape(1)
     if len(filters) != 4 or filters[0] != 1 or len(node.shape(0)) != 4:
@@ -124,7 +124,7 @@ def depthwise(node: Node) -> str:
     return _conv(node, w, node.shape(0)[3], (5, 6), 4)
 
 
-def _conv(node: Node, w: str, groups: int, dilation: tuple[int, int], fused: int) -> str:
+def _conv(node: TfliteNode, w: str, groups: int, dilation: tuple[int, int], fused: int) -> str:
     image, (height, width, *_) = node.shape(0), node.build.shape(w)
     padding, strides = _steps(node)
     across, down = (node.option(field, "i", 1) for field in dilation)
@@ -139,7 +139,7 @@ def _conv(node: Node, w: str, groups: int, dilation: tuple[int, int], fused: int
     return node.fused(made, fused)
 
 
-def _steps(node: Node) -> tuple[int, tuple[int, int]]:
+def _steps(node: TfliteNode) -> tuple[int, tuple[int, int]]:
     """Return the padding and the strides of an operator with windows."""
     padding, across, down = node.option(0, "b"), node.option(1), node.option(2)
     if padding not in (0, 1) or min(across, down) < 1:
@@ -153,7 +153,7 @@ def _steps(node: Node) -> tuple[int, tuple[int, int]]:
 def pool(kind: str) -> Handler:
     """Make the mapping of a pool."""
 
-    def mapped(node: Node) -> str:
+    def mapped(node: TfliteNode) -> str:
         image = node.shape(0)
         if len(image) != 4:
             raise node.error(f"image {list(image)}, allowed rank 4")
@@ -173,7 +173,7 @@ def pool(kind: str) -> Handler:
     return mapped
 
 
-def fully_connected(node: Node) -> str:
+def fully_connected(node: TfliteNode) -> str:
     """Map FULLY_CONNECTED: weights (N, K), rows flattened unless dimensions are kept."""
     w = node.shape(1)
     if len(w) != 2:
@@ -193,7 +193,7 @@ def fully_connected(node: Node) -> str:
     return _product(node, x)
 
 
-def _product(node: Node, x: str) -> str:
+def _product(node: TfliteNode, x: str) -> str:
     # Constant weights lie as (K, N), as everywhere else in a graph.
     constant = node.build.value(node.name(1)) is not None
     w = weights(node, 1, (1, 0)) if constant else node.real(1)
@@ -204,7 +204,7 @@ def _product(node: Node, x: str) -> str:
     return node.fused(made, 0)
 
 
-def batch_matmul(node: Node) -> str:
+def batch_matmul(node: TfliteNode) -> str:
     """Map BATCH_MATMUL."""
     if min(len(node.shape(0)), len(node.shape(1))) < 2:
         raise node.error(f"{list(node.shape(0))} and {list(node.shape(1))}, allowed rank 2 or more")
@@ -214,13 +214,13 @@ def batch_matmul(node: Node) -> str:
     )  # fmt: skip
 
 
-def axes_of(node: Node, index: int) -> tuple[int, ...]:
+def axes_of(node: TfliteNode, index: int) -> tuple[int, ...]:
     """Return the axes that an input names, each once, in order."""
     rank = len(node.shape(0))
     return tuple(sorted({node.axis(one, rank) for one in node.ints(index, "axes")}))
 
 
-def mean(node: Node) -> str:
+def mean(node: TfliteNode) -> str:
     """Map MEAN."""
     return node.emit("mean", [node.real(0)], axes=axes_of(node, 1), keep=bool(node.option(0, "b")))
 
@@ -228,7 +228,7 @@ def mean(node: Node) -> str:
 def reduction(function: str) -> Handler:
     """Make the mapping of a reduction."""
 
-    def mapped(node: Node) -> str:
+    def mapped(node: TfliteNode) -> str:
         return node.emit(
             "reduce", [node.real(0)],
             axes=axes_of(node, 1), keep=bool(node.option(0, "b")), function=function,
@@ -237,7 +237,7 @@ def reduction(function: str) -> Handler:
     return mapped
 
 
-def argmax(node: Node) -> str:
+def argmax(node: TfliteNode) -> str:
     """Map ARG_MAX."""
     (axis,) = node.ints(1, "axis")[:1] or (0,)
     shape = node.shape(0)
@@ -247,7 +247,7 @@ def argmax(node: Node) -> str:
     return node.emit("argmax", [node.real(0)], result=found, axis=axis, keep=False)
 
 
-def softmax(node: Node) -> str:
+def softmax(node: TfliteNode) -> str:
     """Map SOFTMAX over the last axis, its input times beta."""
     x, beta = node.real(0), node.option_real(0)
     if not np.isfinite(beta):
@@ -257,7 +257,7 @@ def softmax(node: Node) -> str:
     return node.emit("softmax", [x], axis=len(node.shape(0)) - 1)
 
 
-def log_softmax(node: Node) -> str:
+def log_softmax(node: TfliteNode) -> str:
     """Map LOG_SOFTMAX."""
     y = node.emit("softmax", [node.real(0)], f"{node.wish}.exp", axis=len(node.shape(0)) - 1)
     return node.emit("table", [y], functions=("log",), parameters=())

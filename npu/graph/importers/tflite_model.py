@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from npu.graph.form import LARGEST, RANK, Array, Element, GraphError, Quantisation
-from npu.graph.importers.tflite_flatbuffer import Buffer, Options, Table
+from npu.graph.importers.tflite_flatbuffer import FileBytes, FileTable, Options
 from npu.graph.importers.tflite_names import CUSTOM, PLACEHOLDER, operator_name
 
 _ELEMENTS = {
@@ -91,7 +91,7 @@ def parse(data: bytes, file: str) -> FileModel:
             f"{file}: {len(data)} bytes with identifier {bytes(data[4:8])!r}, allowed a model of "
             "TFLite with b'TFL3' at offset 4"
         )
-    model = Buffer(data, file).root()
+    model = FileBytes(data, file).root()
     version = model.number(0, "I")
     if version != _VERSION:
         raise GraphError(f"{file}: version {version} of the format, allowed {_VERSION}")
@@ -122,7 +122,7 @@ def parse(data: bytes, file: str) -> FileModel:
     return first
 
 
-def _operator_name(code: Table) -> str:
+def _operator_name(code: FileTable) -> str:
     # Old files have the code in a byte, newer ones there a mark and the code in an int32.
     number = max(code.number(0, "b"), code.number(3, "i"))
     if number == CUSTOM:
@@ -130,7 +130,7 @@ def _operator_name(code: Table) -> str:
     return operator_name(number if number != PLACEHOLDER else code.number(3, "i"))
 
 
-def _operator(given: Table, names: list[str], file: str) -> FileOperator:
+def _operator(given: FileTable, names: list[str], file: str) -> FileOperator:
     index = given.number(0, "I")
     if index >= len(names):
         raise GraphError(
@@ -163,7 +163,7 @@ def _check_places(model: FileModel, file: str) -> None:
                     )
 
 
-def _tensor(given: Table, buffers: list[Table], data: bytes, file: str) -> FileTensor:
+def _tensor(given: FileTable, buffers: list[FileTable], data: bytes, file: str) -> FileTensor:
     name = given.text(3)
     where = f"{file}: {given.what} {name!r}"
     shape = tuple(int(one) for one in given.vector(0, np.int32))
@@ -201,7 +201,7 @@ def _tensor(given: Table, buffers: list[Table], data: bytes, file: str) -> FileT
     return FileTensor(name, free, shape, element, named, quantisation, value, trouble)
 
 
-def _held(given: Table, buffers: list[Table], data: bytes, where: str) -> Any:  # noqa: ANN401
+def _held(given: FileTable, buffers: list[FileTable], data: bytes, where: str) -> Any:  # noqa: ANN401
     """Return the bytes of a tensor's buffer, none if it is no constant."""
     index = given.number(2, "I")
     if index >= len(buffers):
@@ -236,7 +236,7 @@ def _value(
 
 
 def _quantisation(
-    given: Table, shape: tuple[int, ...], element: Element | None, where: str
+    given: FileTable, shape: tuple[int, ...], element: Element | None, where: str
 ) -> Quantisation | None:
     table = given.table(4, f"{given.what}: quantisation")
     if table is None or element is None or element.dtype.kind not in "iu":

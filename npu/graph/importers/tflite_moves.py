@@ -8,10 +8,10 @@ import math
 import numpy as np
 
 from npu.graph.form import Element
-from npu.graph.importers.tflite_reader import Handler, Node
+from npu.graph.importers.tflite_reader import Handler, TfliteNode
 
 
-def reshape(node: Node) -> str:
+def reshape(node: TfliteNode) -> str:
     """Map RESHAPE: the shape from its input, its option, or the output."""
     if node.given(1):
         shape = node.ints(1, "shape")
@@ -26,13 +26,13 @@ def reshape(node: Node) -> str:
     return reshaped(node, tuple(size // known if one == -1 else one for one in shape))
 
 
-def reshaped(node: Node, shape: tuple[int, ...], name: str = "", wish: str = "") -> str:
+def reshaped(node: TfliteNode, shape: tuple[int, ...], name: str = "", wish: str = "") -> str:
     """Return a tensor in another shape, the first input if none is named."""
     name = name or node.real(0)
     return node.emit("reshape", [name], wish, shape=shape)
 
 
-def squeeze(node: Node) -> str:
+def squeeze(node: TfliteNode) -> str:
     """Map SQUEEZE: the axes given, or all of 1."""
     shape, rank = node.shape(0), len(node.shape(0))
     given = node.options.vector(0, np.int32) if node.options is not None else np.array([])
@@ -44,14 +44,14 @@ def squeeze(node: Node) -> str:
     return reshaped(node, tuple(size for axis, size in enumerate(shape) if axis not in axes))
 
 
-def expand_dims(node: Node) -> str:
+def expand_dims(node: TfliteNode) -> str:
     """Map EXPAND_DIMS."""
     shape, (axis,) = node.shape(0), node.ints(1, "axis")[:1] or (0,)
     axis = node.axis(axis, len(shape) + 1)
     return reshaped(node, (*shape[:axis], 1, *shape[axis:]))
 
 
-def transpose(node: Node) -> str:
+def transpose(node: TfliteNode) -> str:
     """Map TRANSPOSE."""
     rank = len(node.shape(0))
     order = tuple(node.axis(one, rank) for one in node.ints(1, "order"))
@@ -59,7 +59,7 @@ def transpose(node: Node) -> str:
 
 
 def _cut(
-    node: Node,
+    node: TfliteNode,
     starts: tuple[int, ...],
     stops: tuple[int, ...],
     steps: tuple[int, ...] = (),
@@ -75,7 +75,7 @@ def _cut(
     )
 
 
-def cut(node: Node) -> str:
+def cut(node: TfliteNode) -> str:
     """Map SLICE: begin and size, -1 up to the end."""
     shape, begin, size = node.shape(0), node.ints(1, "begin"), node.ints(2, "size")
     if not len(begin) == len(size) == len(shape):
@@ -87,7 +87,7 @@ def cut(node: Node) -> str:
     return _cut(node, begin, stops)
 
 
-def strided_slice(node: Node) -> str:
+def strided_slice(node: TfliteNode) -> str:
     """Map STRIDED_SLICE without ellipsis and new axes."""
     shape = node.shape(0)
     begin, end, steps = (node.ints(1 + i, n) for i, n in enumerate(("begin", "end", "strides")))
@@ -122,7 +122,7 @@ def strided_slice(node: Node) -> str:
     return reshaped(node, tuple(kept), _cut(node, starts, stops, strides, f"{node.wish}.cut"))
 
 
-def pad(node: Node) -> str:
+def pad(node: TfliteNode) -> str:
     """Map PAD and PADV2."""
     shape = node.shape(0)
     widths = np.array(node.ints(1, "paddings"))
@@ -141,14 +141,14 @@ def pad(node: Node) -> str:
     return node.emit("pad", [node.real(0)], before=before, after=after, value=value)
 
 
-def _dequantised(node: Node) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def _dequantised(node: TfliteNode) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """Return the value of input 2 as real numbers."""
     value, unit = node.constant(2, "value"), node.input(2).quantisation
     scale, zero = (unit.scales[0], unit.zero) if unit is not None else (1.0, 0)
     return (value.astype(np.float64) - zero) * scale
 
 
-def gather(node: Node) -> str:
+def gather(node: TfliteNode) -> str:
     """Map GATHER without batches."""
     if node.option(1):
         raise node.error(f"{node.option(1)} batch axes, allowed 0")
@@ -156,17 +156,17 @@ def gather(node: Node) -> str:
     return node.emit("gather", [node.real(0), node.name(1)], axis=axis)
 
 
-def embedding(node: Node) -> str:
+def embedding(node: TfliteNode) -> str:
     """Map EMBEDDING_LOOKUP: ids, then the table."""
     return node.emit("gather", [node.real(1), node.name(0)], axis=0)
 
 
-def broadcast_to(node: Node) -> str:
+def broadcast_to(node: TfliteNode) -> str:
     """Map BROADCAST_TO."""
     return node.emit("expand", [node.real(0)], shape=node.ints(1, "shape"))
 
 
-def reverse(node: Node) -> str:
+def reverse(node: TfliteNode) -> str:
     """Map REVERSE_V2: slices of step -1."""
     shape = node.shape(0)
     axes = {node.axis(one, len(shape)) for one in node.ints(1, "axes")}
@@ -179,7 +179,7 @@ def reverse(node: Node) -> str:
     )
 
 
-def blocks(node: Node) -> str:
+def blocks(node: TfliteNode) -> str:
     """Map SPACE_TO_DEPTH and DEPTH_TO_SPACE."""
     shape, size = node.shape(0), node.option(0)
     if len(shape) != 4 or size < 1:
@@ -202,7 +202,7 @@ def blocks(node: Node) -> str:
     return reshaped(node, whole, node.emit("transpose", [parts], f"{wish}.moved", order=order))
 
 
-def shape_of(node: Node) -> str:
+def shape_of(node: TfliteNode) -> str:
     """Map SHAPE: a constant."""
     kind = np.int64 if node.output().element == Element.I64 else np.int32
     return node.build.constant(np.array(node.shape(0), kind), node.wish)

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from npu.graph.importers.tflite_moves import reshaped
-from npu.graph.importers.tflite_reader import Handler, Node
+from npu.graph.importers.tflite_reader import Handler, TfliteNode
 
 
-def concatenation(node: Node) -> str:
+def concatenation(node: TfliteNode) -> str:
     """Map CONCATENATION with its fused activation."""
     if not node.operator.inputs:
         raise node.error("no inputs, allowed one or more")
@@ -16,7 +16,7 @@ def concatenation(node: Node) -> str:
     return node.fused(node.emit("concat", names, node.before(1), axis=axis), 1)
 
 
-def split(node: Node) -> tuple[str, ...]:
+def split(node: TfliteNode) -> tuple[str, ...]:
     """Map SPLIT (axis, tensor) and SPLIT_V (tensor, sizes, axis)."""
     first = node.source == "SPLIT"
     data, place = (1, 0) if first else (0, 2)
@@ -42,7 +42,7 @@ def split(node: Node) -> tuple[str, ...]:
 
 
 def _piece(
-    node: Node, data: int, axis: int, start: int, size: int, output: int, behind: str = ""
+    node: TfliteNode, data: int, axis: int, start: int, size: int, output: int, behind: str = ""
 ) -> str:
     shape = node.shape(data)
     return node.emit(
@@ -55,7 +55,7 @@ def _piece(
     )
 
 
-def unpack(node: Node) -> tuple[str, ...]:
+def unpack(node: TfliteNode) -> tuple[str, ...]:
     """Map UNPACK: one slice for each index of an axis."""
     shape = node.shape(0)
     axis = node.axis(node.option(1), len(shape))
@@ -68,7 +68,7 @@ def unpack(node: Node) -> tuple[str, ...]:
     )
 
 
-def pack(node: Node) -> str:
+def pack(node: TfliteNode) -> str:
     """Map PACK: tensors along a new axis."""
     if not node.operator.inputs:
         raise node.error("no inputs, allowed one or more")
@@ -82,7 +82,7 @@ def pack(node: Node) -> str:
     return node.emit("concat", names, axis=axis)
 
 
-def tile(node: Node) -> str:
+def tile(node: TfliteNode) -> str:
     """Map TILE: the tensor several times along each axis."""
     times = node.ints(1, "multiples")
     if len(times) != len(node.shape(0)) or min(times, default=1) < 1:

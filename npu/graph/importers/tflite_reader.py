@@ -47,7 +47,7 @@ _SAYS_NOTHING: dict[str, dict[int, str]] = {
 
 
 @dataclass(frozen=True)
-class Node:
+class TfliteNode:
     """One operator on its way into the graph.
 
     Attributes:
@@ -57,7 +57,7 @@ class Node:
         asked: the inputs that its mapping has read.
     """
 
-    reader: Reader
+    reader: ModelReader
     operator: FileOperator
     place: int
     asked: set[int] = field(default_factory=set)
@@ -200,7 +200,7 @@ class Node:
         )
 
 
-Handler: TypeAlias = Callable[[Node], str | tuple[str, ...] | None]
+Handler: TypeAlias = Callable[[TfliteNode], str | tuple[str, ...] | None]
 """Maps one operator: names of its results, as floats where they are quantised.
 
 None of one that acts on variables and has no result that is a tensor.
@@ -227,7 +227,7 @@ def stands(tensor: FileTensor) -> bool:
     return tensor.quantisation is not None and tensor.element in QUANTISED
 
 
-class Reader:
+class ModelReader:
     """Walks through a model."""
 
     def __init__(
@@ -236,7 +236,7 @@ class Reader:
         file: str,
         handlers: Mapping[str, Handler],
         shapes: Mapping[str, tuple[int, ...]],
-        main: Reader | None = None,
+        main: ModelReader | None = None,
     ) -> None:
         """Begin.
 
@@ -295,7 +295,7 @@ class Reader:
             )
         return tuple(given)
 
-    def tensor(self, place: int, node: Node) -> str:
+    def tensor(self, place: int, node: TfliteNode) -> str:
         """Return the tensor of the graph that one of the file is."""
         if place in self._names:
             return self._names[place]
@@ -316,7 +316,7 @@ class Reader:
     def walk(self) -> None:
         """Map all operators."""
         for place, operator in enumerate(self.model.operators):
-            node = Node(self, operator, place)
+            node = TfliteNode(self, operator, place)
             if operator.name not in self._handlers:
                 raise node.error(
                     "no counterpart among the operations of a graph, allowed "
@@ -336,7 +336,7 @@ class Reader:
             for index, name in enumerate(names):
                 self._finish(node, index, name)
 
-    def _finish(self, node: Node, index: int, name: str) -> None:
+    def _finish(self, node: TfliteNode, index: int, name: str) -> None:
         """Note a result: integers of a quantised tensor from the floats that were computed."""
         place = node.operator.outputs[index]
         tensor = self.model.tensors[place]
@@ -363,7 +363,7 @@ class Reader:
 
     def begin(self, number: int) -> None:
         """Walk through the subgraph that says with what variables begin."""
-        Reader(self.model.subgraph(number), self.build.file, self._handlers, {}, self).walk()
+        ModelReader(self.model.subgraph(number), self.build.file, self._handlers, {}, self).walk()
 
     def finish(self) -> Graph:
         """Return the graph, with a state for each variable that is read before it is assigned."""

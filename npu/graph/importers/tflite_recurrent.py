@@ -15,7 +15,7 @@ import numpy as np
 from npu.graph.form import Element, Quantisation, TensorType
 from npu.graph.importers.tflite_linear import bias, weights
 from npu.graph.importers.tflite_moves import reshaped
-from npu.graph.importers.tflite_reader import QUANTISED, Handler, Node, stands
+from npu.graph.importers.tflite_reader import QUANTISED, Handler, TfliteNode, stands
 
 _GATES = ("input", "forget", "cell", "output")
 _STATES = (18, 19)
@@ -29,7 +29,7 @@ _SUMS, _GATE = (TensorType((), Element.I16, Quantisation((2.0**-bits,))) for bit
 """How kernels of integers hold what goes into gates and what comes out."""
 
 
-def lstm(node: Node) -> str:
+def lstm(node: TfliteNode) -> str:
     """Map UNIDIRECTIONAL_SEQUENCE_LSTM, also without an input gate, which is 1 less the other."""
     for index, what in _ABSENT.items():
         if node.given(index):
@@ -66,14 +66,14 @@ def lstm(node: Node) -> str:
     return node.emit("concat", found, axis=along)
 
 
-def _begins_at_zero(node: Node, index: int) -> None:
+def _begins_at_zero(node: TfliteNode, index: int) -> None:
     """Refuse a state that the file gives a value."""
     if node.given(index) and node.input(index).data is not None:
         raise node.error("a state with a value, allowed variables")
 
 
 def _step(
-    node: Node,
+    node: TfliteNode,
     step: int,
     along: int,
     parts: dict[int, str],
@@ -120,14 +120,14 @@ def _step(
     return _held(node, two("mul", values[3], squashed, "hidden"), _state(node, 18)), new
 
 
-def _state(node: Node, index: int) -> TensorType | None:
+def _state(node: TfliteNode, index: int) -> TensorType | None:
     tensor = node.input(index) if node.given(index) else None
     if tensor is None or tensor.quantisation is None or tensor.element is None:
         return None
     return TensorType((), tensor.element, tensor.quantisation)
 
 
-def _held(node: Node, real: str, kind: TensorType | None) -> str:
+def _held(node: TfliteNode, real: str, kind: TensorType | None) -> str:
     """Return real numbers as kernels of integers hold them, in a network of integers."""
     if not stands(node.output()) or not stands(node.input(0)):
         return real
@@ -138,7 +138,7 @@ def _held(node: Node, real: str, kind: TensorType | None) -> str:
     return node.build.dequantise(made, node.source)
 
 
-def _at(node: Node, name: str, step: int, along: int, wish: str) -> str:
+def _at(node: TfliteNode, name: str, step: int, along: int, wish: str) -> str:
     """Return what a tensor (B, T, H) or (T, B, H) has at a step, (B, H)."""
     shape = node.build.shape(name)
     cut = node.emit(
@@ -153,7 +153,7 @@ def _at(node: Node, name: str, step: int, along: int, wish: str) -> str:
     return reshaped(node, rest, cut, f"{wish}.now")
 
 
-def svdf(node: Node) -> str:
+def svdf(node: TfliteNode) -> str:
     """Map SVDF: of a memory of zeros only what this run puts at its end counts.
 
     So each filter is a feature of the input times its last weight in time, and a unit is the sum
@@ -182,7 +182,7 @@ def svdf(node: Node) -> str:
     return made if integers and relu else node.fused(made, 1)
 
 
-def _remembered(node: Node, held: str) -> str:
+def _remembered(node: TfliteNode, held: str) -> str:
     """Return features in the integers of the memory, a variable that nothing else is read of."""
     state = node.input(4)
     if state.quantisation is None or state.element not in QUANTISED:
@@ -192,7 +192,7 @@ def _remembered(node: Node, held: str) -> str:
     return node.build.dequantise(rounded, node.source)
 
 
-def _last_of_time(node: Node, rank: int) -> str:
+def _last_of_time(node: TfliteNode, rank: int) -> str:
     """Return the matrix (features, units) of the last weight in time of each feature."""
     name, given = node.name(2), node.input(2).quantisation
     value = node.build.value(name)

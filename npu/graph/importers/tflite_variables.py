@@ -8,18 +8,18 @@ that says with what variables begin; without it they begin with zeros.
 from __future__ import annotations
 
 from npu.graph.form import TensorType
-from npu.graph.importers.tflite_reader import Handler, Node, Variable
+from npu.graph.importers.tflite_reader import Handler, TfliteNode, Variable
 from npu.graph.text import type_text
 
 
-def handle(node: Node) -> None:
+def handle(node: TfliteNode) -> None:
     """Map VAR_HANDLE: the name of a variable."""
     names = [node.options.text(field) for field in (0, 1)] if node.options is not None else []
     node.output()
     node.reader.handles[node.operator.outputs[0]] = "/".join(filter(None, names))
 
 
-def read(node: Node) -> str:
+def read(node: TfliteNode) -> str:
     """Map READ_VARIABLE: what was assigned in this run, or what the run before has left."""
     name, variable = _variable(node)
     tensor = node.output()
@@ -33,7 +33,7 @@ def read(node: Node) -> str:
     return variable.value
 
 
-def assign(node: Node) -> None:
+def assign(node: TfliteNode) -> None:
     """Map ASSIGN_VARIABLE: the value from here on, or in the beginning."""
     _, variable = _variable(node)
     if node.reader.begins:
@@ -48,14 +48,14 @@ def assign(node: Node) -> None:
     variable.value = value
 
 
-def call_once(node: Node) -> None:
+def call_once(node: TfliteNode) -> None:
     """Map CALL_ONCE: what variables begin with."""
     if node.reader.begins:
         raise node.error("in a subgraph that is called once, allowed in the first subgraph")
     node.reader.begin(node.option(0))
 
 
-def _variable(node: Node) -> tuple[str, Variable]:
+def _variable(node: TfliteNode) -> tuple[str, Variable]:
     node.input(0)
     place = node.operator.inputs[0]
     if place not in node.reader.handles:
@@ -64,7 +64,7 @@ def _variable(node: Node) -> tuple[str, Variable]:
     return name, node.reader.variables.setdefault(name, Variable())
 
 
-def _check_type(node: Node, given: TensorType, held: TensorType) -> None:
+def _check_type(node: TfliteNode, given: TensorType, held: TensorType) -> None:
     if given != held:
         raise node.error(
             f"given {type_text(given)} for a variable of {type_text(held)}, allowed one type"

@@ -18,13 +18,13 @@ from npu.graph.operations import (
     rows,
     windows,
 )
-from npu.graph.operations.base import ATTRIBUTE_TYPES, LISTS, Call, Kind, Result, Trait
+from npu.graph.operations.base import ATTRIBUTE_TYPES, LISTS, Call, Kind, ResultType, Trait
 
 __all__ = [
     "TABLE",
     "Call",
     "Kind",
-    "Result",
+    "ResultType",
     "Trait",
     "check_attributes",
     "infer",
@@ -62,7 +62,7 @@ def kind_of(operation: Operation) -> Kind:
 
 def infer(
     kind: str, attributes: Mapping[str, Any], types: Sequence[TensorType | None]
-) -> tuple[Result, ...]:
+) -> tuple[ResultType, ...]:
     """Return what the type rule of a kind says about its outputs.
 
     Args:

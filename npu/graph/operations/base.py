@@ -50,7 +50,7 @@ class Trait(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ResultType:
     """What a type rule says about an output: None is whatever the tensor of the graph says."""
 
     shape: Shape | None
@@ -90,7 +90,7 @@ class Call:
 
 
 Types: TypeAlias = Sequence[TensorType | None]
-TypeRule: TypeAlias = Callable[[Attributes, Types], tuple[Result, ...]]
+TypeRule: TypeAlias = Callable[[Attributes, Types], tuple[ResultType, ...]]
 Meaning: TypeAlias = Callable[[Call], tuple[Array, ...]]
 
 

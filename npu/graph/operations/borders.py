@@ -6,7 +6,16 @@ from __future__ import annotations
 import numpy as np
 
 from npu.graph.form import Array, Element, GraphError, TensorType
-from npu.graph.operations.base import FLOATS, Attributes, Call, Kind, Result, Trait, Types, known
+from npu.graph.operations.base import (
+    FLOATS,
+    Attributes,
+    Call,
+    Kind,
+    ResultType,
+    Trait,
+    Types,
+    known,
+)
 from npu.graph.operations.constraints import Constraint
 
 
@@ -53,11 +62,11 @@ def dequantised(x: Array, kind: TensorType) -> Array:
     return (wide.astype(np.float32) * scale_of(kind, np.float32)).astype(np.float32)
 
 
-def _quantise_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _quantise_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     x = known(types, 0)
     if x.element not in FLOATS:
         raise GraphError(f"the input is {x.element}, allowed floats")
-    return (Result(x.shape),)
+    return (ResultType(x.shape),)
 
 
 def _integers(types: Types) -> TensorType:
@@ -67,12 +76,12 @@ def _integers(types: Types) -> TensorType:
     return x
 
 
-def _dequantise_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
-    return (Result(_integers(types).shape, Element.F32),)
+def _dequantise_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
+    return (ResultType(_integers(types).shape, Element.F32),)
 
 
-def _requantise_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
-    return (Result(_integers(types).shape),)
+def _requantise_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
+    return (ResultType(_integers(types).shape),)
 
 
 def _type(call: Call) -> TensorType:

@@ -10,7 +10,7 @@ from npu.graph.operations.base import (
     Attributes,
     Call,
     Kind,
-    Result,
+    ResultType,
     Trait,
     Types,
     broadcast,
@@ -29,7 +29,7 @@ from npu.graph.operations.constraints import (
 from npu.graph.operations.rows import softmax
 
 
-def _attention_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _attention_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     q, k, v, mask = known(types, 0), known(types, 1), known(types, 2), given(types, 3)
     batch, heads, rows, depth = rank_of("q", q, 4)
     rank_of("k", k, 4)
@@ -45,7 +45,7 @@ def _attention_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
         raise GraphError(f"mask has shape {list(mask.shape)}, allowed what becomes {list(scores)}")
     if attributes["window"] < 0:
         raise GraphError(f"window {attributes['window']}, allowed from 0")
-    return (Result((batch, heads, rows, v.shape[3]), plain(q, k, v)),)
+    return (ResultType((batch, heads, rows, v.shape[3]), plain(q, k, v)),)
 
 
 def visible(attributes: Attributes, rows: int, keys: int) -> Array:

@@ -14,7 +14,7 @@ from npu.graph.operations.base import (
     Call,
     Kind,
     Meaning,
-    Result,
+    ResultType,
     Trait,
     Types,
     broadcast,
@@ -29,10 +29,10 @@ from npu.graph.operations.constraints import (
 from npu.graph.operations.functions import apply, steps
 
 
-def binary_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def binary_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     """Return the broadcast shape and the common element type of two inputs."""
     a, b = known(types, 0), known(types, 1)
-    return (Result(broadcast(a.shape, b.shape), plain(a, b)),)
+    return (ResultType(broadcast(a.shape, b.shape), plain(a, b)),)
 
 
 def binary(function: Callable[..., Any]) -> Meaning:
@@ -45,10 +45,10 @@ def binary(function: Callable[..., Any]) -> Meaning:
     return meaning
 
 
-def unary_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def unary_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     """Return the type of the input."""
     x = known(types, 0)
-    return (Result(x.shape, plain(x)),)
+    return (ResultType(x.shape, plain(x)),)
 
 
 def _clip(call: Call) -> tuple[Array, ...]:
@@ -60,7 +60,7 @@ def _clip(call: Call) -> tuple[Array, ...]:
     return (np.minimum(np.maximum(x, low), high),)
 
 
-def _table_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _table_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     list(steps(attributes["functions"], attributes["parameters"]))
     if not attributes["functions"]:
         raise GraphError("no function, allowed one or more")

@@ -14,7 +14,7 @@ from npu.graph.operations.base import (
     Call,
     Kind,
     Meaning,
-    Result,
+    ResultType,
     Trait,
     Types,
     axis_of,
@@ -65,10 +65,10 @@ def _remainder(a: Array, b: Array) -> Array:
     return np.asarray(np.fmod(a, b if a.dtype.kind == "f" else np.where(b == 0, 1, b)))
 
 
-def _compare_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _compare_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     _chosen("direction", attributes["direction"], _COMPARISONS)
     (result,) = binary_rule(attributes, types)
-    return (Result(result.shape, Element.BOOL),)
+    return (ResultType(result.shape, Element.BOOL),)
 
 
 def _compare(call: Call) -> tuple[Array, ...]:
@@ -76,21 +76,21 @@ def _compare(call: Call) -> tuple[Array, ...]:
     return (np.asarray(function(call.value(0), call.value(1))),)
 
 
-def _select_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _select_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     condition, a, b = known(types, 0), known(types, 1), known(types, 2)
     if condition.element != Element.BOOL:
         raise GraphError(f"the condition is {condition.element}, allowed bool")
-    return (Result(broadcast(condition.shape, a.shape, b.shape), plain(a, b)),)
+    return (ResultType(broadcast(condition.shape, a.shape, b.shape), plain(a, b)),)
 
 
-def _not_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
-    return (Result(known(types, 0).shape, known(types, 0).element),)
+def _not_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
+    return (ResultType(known(types, 0).shape, known(types, 0).element),)
 
 
-def _reduce_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _reduce_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     _chosen("function", attributes["function"], _REDUCTIONS)
     x = known(types, 0)
-    return (Result(reduced(x.shape, attributes["axes"], attributes["keep"]), plain(x)),)
+    return (ResultType(reduced(x.shape, attributes["axes"], attributes["keep"]), plain(x)),)
 
 
 def _lowest(dtype: np.dtype[Any], low: bool) -> Any:  # noqa: ANN401
@@ -113,10 +113,10 @@ def _reduce(call: Call) -> tuple[Array, ...]:
     return (np.asarray(value),)
 
 
-def _iota_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _iota_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     axis_of(attributes["axis"], len(attributes["shape"]))
     try:
-        return (Result(attributes["shape"], Element(attributes["element"])),)
+        return (ResultType(attributes["shape"], Element(attributes["element"])),)
     except ValueError:
         allowed = ", ".join(Element)
         raise GraphError(f"element {attributes['element']!r}, allowed {allowed}") from None
@@ -138,7 +138,7 @@ def _host(
     meaning: Meaning,
     summary: str,
     sources: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
-    rule: Callable[[Attributes, Types], tuple[Result, ...]] = binary_rule,
+    rule: Callable[[Attributes, Types], tuple[ResultType, ...]] = binary_rule,
     attributes: dict[str, str] | None = None,
     traits: frozenset[Trait] = frozenset({Trait.POINTWISE}),
 ) -> Kind:

@@ -11,7 +11,7 @@ from npu.graph.operations.base import (
     Attributes,
     Call,
     Kind,
-    Result,
+    ResultType,
     Shape,
     Trait,
     Types,
@@ -59,7 +59,7 @@ def _check_last(attributes: Attributes, types: Types, result: Shape, columns: in
         raise GraphError(f"bias has shape {list(last.shape)}, allowed {[columns]}")
 
 
-def _matmul_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _matmul_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     a, b = known(types, 0), known(types, 1)
     if len(a.shape) < 2 or len(b.shape) < 2:
         raise GraphError(f"shapes {list(a.shape)} and {list(b.shape)}, allowed rank 2 and more")
@@ -71,7 +71,7 @@ def _matmul_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
         )
     shape = (*broadcast(a.shape[:-2], b.shape[:-2]), rows, columns)
     _check_last(attributes, types, shape, columns)
-    return (Result(shape, plain(a, b)),)
+    return (ResultType(shape, plain(a, b)),)
 
 
 def _matmul(call: Call) -> tuple[Array, ...]:
@@ -87,7 +87,7 @@ def _matmul(call: Call) -> tuple[Array, ...]:
         return (product if bias is None else product + bias,)
 
 
-def _conv_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _conv_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     x, w = known(types, 0), known(types, 1)
     batch, height, width, channels = rank_of("the image", x, 4)
     kernel_height, kernel_width, depth, filters = rank_of("the filter", w, 4)
@@ -108,7 +108,7 @@ def _conv_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
     columns = windows_along(width, left, right, (kernel_width - 1) * dilations[1] + 1, strides[1])
     shape = (batch, rows, columns, filters)
     _check_last(attributes, types, shape, filters)
-    return (Result(shape, plain(x, w)),)
+    return (ResultType(shape, plain(x, w)),)
 
 
 def _conv(call: Call) -> tuple[Array, ...]:

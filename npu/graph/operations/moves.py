@@ -12,7 +12,7 @@ from npu.graph.operations.base import (
     Attributes,
     Call,
     Kind,
-    Result,
+    ResultType,
     Trait,
     Types,
     axis_of,
@@ -27,26 +27,26 @@ TILED = ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "SPACE_TO_BATCH_ND", "BATCH_TO_SPAC
 RESIZED = ("MIRROR_PAD", "RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR")
 
 
-def _identity_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _identity_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     x = known(types, 0)
-    return (Result(x.shape, plain(x)),)
+    return (ResultType(x.shape, plain(x)),)
 
 
-def _reshape_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _reshape_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     x, shape = known(types, 0), attributes["shape"]
     if math.prod(shape) != x.size or min(shape, default=0) < 0:
         raise GraphError(f"shape {list(shape)} of {x.size} elements, allowed as many")
-    return (Result(shape, plain(x)),)
+    return (ResultType(shape, plain(x)),)
 
 
-def _transpose_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _transpose_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     x, order = known(types, 0), attributes["order"]
     if sorted(order) != list(range(len(x.shape))):
         raise GraphError(f"order {list(order)}, allowed each axis of {list(x.shape)} once")
-    return (Result(tuple(x.shape[axis] for axis in order), plain(x)),)
+    return (ResultType(tuple(x.shape[axis] for axis in order), plain(x)),)
 
 
-def _concat_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _concat_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     present = [known(types, index) for index in range(len(types))]
     first = known(types, 0)
     axis = axis_of(attributes["axis"], len(first.shape))
@@ -61,10 +61,10 @@ def _concat_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
             )
     total = sum(one.shape[axis] for one in present)
     shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
-    return (Result(shape, plain(*present)),)
+    return (ResultType(shape, plain(*present)),)
 
 
-def _slice_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _slice_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     x = known(types, 0)
     starts, stops, steps = (attributes[name] for name in ("starts", "stops", "steps"))
     for what, found in (("starts", starts), ("stops", stops), ("steps", steps)):
@@ -78,7 +78,7 @@ def _slice_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
                 f"{low}..{size} in steps other than 0"
             )
         shape.append(len(range(start, stop, step)))
-    return (Result(tuple(shape), plain(x)),)
+    return (ResultType(tuple(shape), plain(x)),)
 
 
 def _slice(call: Call) -> tuple[Array, ...]:
@@ -90,14 +90,14 @@ def _slice(call: Call) -> tuple[Array, ...]:
     return (call.value(0)[cut],)
 
 
-def _pad_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _pad_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     x, before, after = known(types, 0), attributes["before"], attributes["after"]
     exactly("before", before, len(x.shape))
     exactly("after", after, len(x.shape))
     if min((*before, *after), default=0) < 0:
         raise GraphError(f"pads {list(before)} and {list(after)}, allowed from 0")
     shape = tuple(sum(sizes) for sizes in zip(x.shape, before, after, strict=True))
-    return (Result(shape, plain(x)),)
+    return (ResultType(shape, plain(x)),)
 
 
 def _pad(call: Call) -> tuple[Array, ...]:
@@ -107,12 +107,12 @@ def _pad(call: Call) -> tuple[Array, ...]:
     return (np.pad(x, widths, constant_values=value) if x.ndim else x,)
 
 
-def _gather_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _gather_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     x, indices = known(types, 0), known(types, 1)
     axis = axis_of(attributes["axis"], len(x.shape))
     if np.dtype(indices.element).kind not in "iu":
         raise GraphError(f"indices are {indices.element}, allowed integers")
-    return (Result((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), plain(x)),)
+    return (ResultType((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), plain(x)),)
 
 
 def _gather(call: Call) -> tuple[Array, ...]:
@@ -125,9 +125,9 @@ def _gather(call: Call) -> tuple[Array, ...]:
     return (np.take(x, indices, axis=axis),)
 
 
-def _cast_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _cast_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     try:
-        return (Result(known(types, 0).shape, Element(attributes["element"])),)
+        return (ResultType(known(types, 0).shape, Element(attributes["element"])),)
     except ValueError:
         allowed = ", ".join(Element)
         raise GraphError(f"element {attributes['element']!r}, allowed {allowed}") from None
@@ -138,11 +138,11 @@ def _cast(call: Call) -> tuple[Array, ...]:
         return (call.value(0).astype(Element(call.attributes["element"]).dtype),)
 
 
-def _expand_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _expand_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     x, shape = known(types, 0), attributes["shape"]
     if broadcast(x.shape, shape) != tuple(shape):
         raise GraphError(f"shape {list(shape)}, allowed one that {list(x.shape)} broadcasts to")
-    return (Result(shape, plain(x)),)
+    return (ResultType(shape, plain(x)),)
 
 
 _ROWS = Constraint("the element type, scale and zero point are the same before and after")

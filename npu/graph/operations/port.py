@@ -8,14 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from npu.graph.form import Array, Element, GraphError, TensorType
-from npu.graph.operations.base import Attributes, Call, Kind, Result, Types, given, known, rank_of
+from npu.graph.operations.base import (
+    Attributes,
+    Call,
+    Kind,
+    ResultType,
+    Types,
+    given,
+    known,
+    rank_of,
+)
 from npu.graph.operations.constraints import Constraint
 
 GROUPED = "group_int4"
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class PortFormat:
     """What the elements of a format are.
 
     Attributes:
@@ -33,22 +42,22 @@ class Format:
 
 _I8 = (Element.I8,)
 FORMATS = {
-    "int8": Format(_I8, _I8, -128, 127),
-    "int4": Format(_I8, _I8, -8, 7),
-    "int2": Format(_I8, _I8, -2, 1),
-    "ternary": Format(_I8, _I8, -1, 1),
-    "sparse_int4": Format(_I8, _I8, -8, 7),
-    "fp8": Format((Element.U8,), (Element.U8,), fixed=True),
-    "fp16": Format((Element.F16, Element.U16), (Element.F16, Element.U16), fixed=True),
-    "bf16": Format((Element.U16,), (Element.U16,), fixed=True),
-    GROUPED: Format(_I8, _I8, -8, 7, fixed=True),
+    "int8": PortFormat(_I8, _I8, -128, 127),
+    "int4": PortFormat(_I8, _I8, -8, 7),
+    "int2": PortFormat(_I8, _I8, -2, 1),
+    "ternary": PortFormat(_I8, _I8, -1, 1),
+    "sparse_int4": PortFormat(_I8, _I8, -8, 7),
+    "fp8": PortFormat((Element.U8,), (Element.U8,), fixed=True),
+    "fp16": PortFormat((Element.F16, Element.U16), (Element.F16, Element.U16), fixed=True),
+    "bf16": PortFormat((Element.U16,), (Element.U16,), fixed=True),
+    GROUPED: PortFormat(_I8, _I8, -8, 7, fixed=True),
 }
 
 TILED = frozenset({"int8", "int4", GROUPED})
 """Formats whose products are tiles in the scratchpad, which the counter of multiplications has."""
 
 
-def _rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     a, b = known(types, 0), known(types, 1)
     (rows, depth), (inner, columns) = rank_of("a", a, 2), rank_of("b", b, 2)
     if depth != inner:
@@ -66,7 +75,7 @@ def _rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
     _check_scales(given(types, 2), name, group, (-(-depth // max(group, 1)), columns))
     if attributes["exact"] and name not in ("fp16", "bf16"):
         raise GraphError(f"exact with format {name!r}, allowed with fp16 and bf16")
-    return (Result((rows, columns), Element.I32),)
+    return (ResultType((rows, columns), Element.I32),)
 
 
 def _check_element(what: str, found: TensorType, allowed: tuple[Element, ...], name: str) -> None:

@@ -12,7 +12,7 @@ from npu.graph.operations.base import (
     Attributes,
     Call,
     Kind,
-    Result,
+    ResultType,
     Trait,
     Types,
     axis_of,
@@ -39,17 +39,17 @@ def softmax(x: Array, axis: int) -> Array:
     return result
 
 
-def _softmax_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _softmax_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     x = known(types, 0)
     axis_of(attributes["axis"], len(x.shape))
-    return (Result(x.shape, plain(x)),)
+    return (ResultType(x.shape, plain(x)),)
 
 
 def _softmax(call: Call) -> tuple[Array, ...]:
     return (softmax(call.wide(0), call.attributes["axis"]),)
 
 
-def _norm_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _norm_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     x, axes = known(types, 0), attributes["axes"]
     if not 1 <= axes <= len(x.shape):
         raise GraphError(f"axes {axes}, allowed 1..{len(x.shape)}")
@@ -60,7 +60,7 @@ def _norm_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
                 f"{what} has shape {list(found.shape)}, "
                 f"allowed {list(x.shape[len(x.shape) - axes :])}"
             )
-    return (Result(x.shape, plain(x)),)
+    return (ResultType(x.shape, plain(x)),)
 
 
 def _norm(call: Call, centred: bool) -> tuple[Array, ...]:
@@ -73,7 +73,7 @@ def _norm(call: Call, centred: bool) -> tuple[Array, ...]:
     return (y if beta is None else y + beta,)
 
 
-def _rope_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _rope_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     x, cos, sin = known(types, 0), known(types, 1), known(types, 2)
     rank, heads = len(x.shape), attributes["heads_axis"]
     if rank < 3 or heads not in (rank - 2, rank - 3):
@@ -86,7 +86,7 @@ def _rope_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
             f"angles have shapes {list(cos.shape)} and {list(sin.shape)}, "
             f"allowed {[rows, x.shape[-1] // 2]}"
         )
-    return (Result(x.shape, plain(x)),)
+    return (ResultType(x.shape, plain(x)),)
 
 
 def _rope(call: Call) -> tuple[Array, ...]:
@@ -104,11 +104,11 @@ def _rope(call: Call) -> tuple[Array, ...]:
     return (np.concatenate(turned, axis=-1),)
 
 
-def _argmax_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _argmax_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     x, axis = known(types, 0), attributes["axis"]
     axis_of(axis, len(x.shape))
     middle = (1,) if attributes["keep"] else ()
-    return (Result((*x.shape[:axis], *middle, *x.shape[axis + 1 :])),)
+    return (ResultType((*x.shape[:axis], *middle, *x.shape[axis + 1 :])),)
 
 
 def _argmax(call: Call) -> tuple[Array, ...]:

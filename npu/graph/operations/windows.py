@@ -13,7 +13,7 @@ from npu.graph.operations.base import (
     Attributes,
     Call,
     Kind,
-    Result,
+    ResultType,
     Shape,
     Trait,
     Types,
@@ -27,7 +27,7 @@ from npu.graph.operations.base import (
 from npu.graph.operations.constraints import Constraint, windows_in_image
 
 
-def _pool_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _pool_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     x = known(types, 0)
     batch, height, width, channels = rank_of("the image", x, 4)
     window, strides, pads = (attributes[name] for name in ("window", "strides", "pads"))
@@ -44,7 +44,7 @@ def _pool_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
     top, left, bottom, right = pads
     rows = windows_along(height, top, bottom, (window[0] - 1) * dilations[0] + 1, strides[0])
     columns = windows_along(width, left, right, (window[1] - 1) * dilations[1] + 1, strides[1])
-    return (Result((batch, rows, columns, channels), plain(x)),)
+    return (ResultType((batch, rows, columns, channels), plain(x)),)
 
 
 def _windows(x: Array, attributes: Attributes, fill: float) -> Array:
@@ -97,9 +97,9 @@ def reduced(shape: Shape, axes: tuple[int, ...], keep: bool) -> Shape:
     return tuple(size for axis, size in enumerate(shape) if axis not in axes)
 
 
-def _mean_rule(attributes: Attributes, types: Types) -> tuple[Result, ...]:
+def _mean_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     x = known(types, 0)
-    return (Result(reduced(x.shape, attributes["axes"], attributes["keep"]), plain(x)),)
+    return (ResultType(reduced(x.shape, attributes["axes"], attributes["keep"]), plain(x)),)
 
 
 def _mean(call: Call) -> tuple[Array, ...]:

@@ -9,11 +9,11 @@ import numpy as np
 
 from npu.graph.form import Array, Operation
 from npu.graph.passes.edit import Replacement
-from npu.graph.passes.region import MOVES, View, agree, meaning
+from npu.graph.passes.region import MOVES, GraphView, agree, meaning
 
 
 @dataclass(frozen=True)
-class Found:
+class AttentionParts:
     """Operations that are attention together.
 
     Attributes:
@@ -43,7 +43,7 @@ class Found:
         return (*self.product.inputs, self.root.inputs[1 - self.side])
 
 
-def same(view: View, edit: Replacement, found: Found) -> bool:
+def same(view: GraphView, edit: Replacement, found: AttentionParts) -> bool:
     """Compare both spellings on random queries, keys and values."""
     random = np.random.default_rng(6)
     made = {name for one in edit.operations for name in one.outputs}
@@ -66,13 +66,15 @@ def same(view: View, edit: Replacement, found: Found) -> bool:
     return agree(values[result], wanted)
 
 
-def _known(view: View, edit: Replacement, name: str) -> Array | None:
+def _known(view: GraphView, edit: Replacement, name: str) -> Array | None:
     """Return a constant for computing with."""
     data = edit.value(name)
     return data.astype(np.float64) if data is not None and data.dtype.kind == "f" else data
 
 
-def _operands(view: View, found: Found, values: dict[str, Array]) -> dict[str, Array] | None:
+def _operands(
+    view: GraphView, found: AttentionParts, values: dict[str, Array]
+) -> dict[str, Array] | None:
     """Return queries, keys and values that follow from what the new operations read.
 
     Keys and values may be read in front of a repetition.
@@ -90,7 +92,7 @@ def _operands(view: View, found: Found, values: dict[str, Array]) -> dict[str, A
     return given
 
 
-def moves_between(view: View, name: str, start: str) -> list[Operation]:
+def moves_between(view: GraphView, name: str, start: str) -> list[Operation]:
     """Return the moves from one tensor to another."""
     found: list[Operation] = []
     while name != start:

@@ -12,12 +12,12 @@ import numpy as np
 
 from npu.graph.form import Array, Operation
 from npu.graph.passes.edit import Replacement
-from npu.graph.passes.region import MOVES, View, meaning
+from npu.graph.passes.region import MOVES, GraphView, meaning
 
 _MOST_AXES = 6
 
 
-def places(view: View, end: str, start: str) -> Array | None:
+def places(view: GraphView, end: str, start: str) -> Array | None:
     """Return which element of one tensor each element of another comes from.
 
     Between them are moves and operations that change each element by itself; None if one of these
@@ -75,7 +75,7 @@ def as_moves(edit: Replacement, source: str, wanted: Array) -> str | None:
 
 
 @dataclass(frozen=True)
-class Heads:
+class HeadAxes:
     """How the axes of products are made of images, heads, queries and keys.
 
     Attributes:
@@ -145,7 +145,7 @@ class Heads:
         return edit.reshape(name, (images, groups, rows, depth))
 
 
-def origin(view: View, name: str) -> tuple[str, Array]:
+def origin(view: GraphView, name: str) -> tuple[str, Array]:
     """Return the tensor that is repeated to make another, and where its elements come from."""
     chain: list[Operation] = []
     while (one := view.maker(name, "reshape", "transpose", "expand", "identity")) is not None:
@@ -163,8 +163,12 @@ def origin(view: View, name: str) -> tuple[str, Array]:
 
 
 def heads_of(
-    view: View, steps: Iterable[Operation], rows_read: Array, scores: tuple[int, ...], bias: Array
-) -> Iterator[Heads]:
+    view: GraphView,
+    steps: Iterable[Operation],
+    rows_read: Array,
+    scores: tuple[int, ...],
+    bias: Array,
+) -> Iterator[HeadAxes]:
     """Yield guesses how rows of products are made of heads and queries, the likeliest first.
 
     Args:
@@ -190,10 +194,10 @@ def heads_of(
         same = np.array_equal(rows_read, straight)
         if not same and not np.array_equal(rows_read, crossed):
             continue
-        one = Heads(batch, times, inner, inner == same, each)
+        one = HeadAxes(batch, times, inner, inner == same, each)
         # All heads of a group see the same, or this is no such grouping.
         split = one.mask(bias).reshape(-1, times, each, bias.shape[-1])
         if bool((split == split[:, :1]).all()):
             yield one
     if np.array_equal(rows_read, straight):
-        yield Heads(batch, 1, False, False, rows)
+        yield HeadAxes(batch, 1, False, False, rows)

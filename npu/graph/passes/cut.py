@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import networkx
 
-from npu.graph.form import Element, Graph, Operation, Place, Target
+from npu.graph.form import Element, Graph, Operation, OperationPlace, Target
 from npu.graph.macs import macs_of
 from npu.graph.passes.facts import BORDERS, MOVES, NORMS, Facts
 
@@ -46,7 +46,9 @@ def least_cut(graph: Graph) -> Graph:
     moved = {one.name for one in open_ones if one.name in host}
     reasons = _reasons(facts, moved)
     return graph.with_operations(
-        replace(one, place=Place(Target.HOST, reasons[one.name])) if one.name in moved else one
+        replace(one, place=OperationPlace(Target.HOST, reasons[one.name]))
+        if one.name in moved
+        else one
         for one in graph.operations
     )
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from npu.graph.form import Names, Operation, Quantisation, Tensor
-from npu.graph.passes.region import Region, View
+from npu.graph.passes.region import GraphView, Region
 from npu.graph.passes.rewriter import Rewriter
 
 
@@ -21,7 +21,7 @@ class Replacement(Rewriter):
         made: tensors that are added or exchanged.
     """
 
-    def __init__(self, view: View, region: Region | Operation, names: Names) -> None:
+    def __init__(self, view: GraphView, region: Region | Operation, names: Names) -> None:
         """Begin; the last operation written gives the result under its old name."""
         self.made: dict[str, Tensor] = {}
         super().__init__(view.graph, ChainMap(self.made, view.tensors), names)

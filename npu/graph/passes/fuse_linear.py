@@ -12,7 +12,7 @@ from npu.graph.form import Array, Element, Operation, Quantisation, TensorType
 from npu.graph.passes.factors import factor
 from npu.graph.passes.facts import affine_of, quantisation_of
 from npu.graph.passes.integer_writer import IntegerWriter, Lowering
-from npu.graph.passes.products import UNFUSED, Product, requantised
+from npu.graph.passes.products import UNFUSED, KnownProduct, requantised
 
 
 def _matmul(writer: IntegerWriter, one: Operation) -> None:
@@ -29,7 +29,7 @@ def _matmul(writer: IntegerWriter, one: Operation) -> None:
         matrix = data.astype(np.int64) - quantisation_of(w).zero
         matrix = matrix.T if one["transpose_b"] else matrix
     shape = writer.shape(b)
-    product = Product(
+    product = KnownProduct(
         x,
         w,
         matrix,
@@ -65,7 +65,7 @@ def _conv(writer: IntegerWriter, one: Operation) -> None:
     kind = writer.type(w)
     wide = data.astype(np.int64) - quantisation_of(kind).zero
     matrix = wide.reshape(-1, wide.shape[-1])
-    product = Product(
+    product = KnownProduct(
         writer.type(x), kind, matrix, _real_bias(writer, one), matrix.shape[1], matrix.shape[0]
     )
     _finish(
@@ -87,7 +87,7 @@ def _real_bias(writer: IntegerWriter, one: Operation) -> Array | None:
 def _finish(
     writer: IntegerWriter,
     one: Operation,
-    product: Product,
+    product: KnownProduct,
     inputs: tuple[str, str],
     **attributes: int | bool,
 ) -> None:

@@ -11,7 +11,7 @@ from npu.graph.form import (
     Graph,
     GraphError,
     Operation,
-    Place,
+    OperationPlace,
     Quantisation,
     Target,
     TensorType,
@@ -32,8 +32,8 @@ from npu.graph.passes.scale_groups import FINER
 from npu.graph.passes.tensor_types import MARGIN16
 from npu.graph.passes.weight_integers import NEAREST_INT8, Rounding, int8_weights
 
-TO_CHIP = Place(Target.HOST, "the border to the chip")
-TO_HOST = Place(Target.HOST, "the border to the host")
+TO_CHIP = OperationPlace(Target.HOST, "the border to the chip")
+TO_HOST = OperationPlace(Target.HOST, "the border to the host")
 _BYTES_ONLY = with_trait(Trait.BYTES) - {"softmax"}
 
 
@@ -200,7 +200,7 @@ class ImageWriter:
         bytes_ = [
             TensorType(whole.shape, Element.I8, Quantisation((step * unit,))) for unit in (256, 1)
         ]
-        place = Place(Target.NPU, "conv takes int8, twice for int16")
+        place = OperationPlace(Target.NPU, "conv takes int8, twice for int16")
 
         def add(kind: str, part: str, given: Sequence[str], result: TensorType) -> str:
             return self.writer.emit(one, kind, given, part=part, result=result, place=place)
@@ -259,7 +259,7 @@ class ImageWriter:
         if self.ranges is not None and name in self.ranges and self.ranges[name].magnitude > 0:
             magnitude = self.ranges[name].magnitude
         kind = TensorType(wide.shape, Element.I8, Quantisation((magnitude / 127,)))
-        place = Place(Target.NPU, f"{one.kind} takes int8")
+        place = OperationPlace(Target.NPU, f"{one.kind} takes int8")
         return self.writer.emit(one, "requantise", (image,), part="int8", result=kind, place=place)
 
     def _constant(self, name: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from npu.graph.form import Element, Graph, Operation, Place, Target
+from npu.graph.form import Element, Graph, Operation, OperationPlace, Target
 from npu.graph.passes.facts import BORDERS, LINEAR, NORMS, UNARY_MOVES, Facts, chip_type, turns_rows
 from npu.graph.passes.fold_norms import fold_norms
 from npu.graph.passes.lower_linear import channelwise, mean, unturned
@@ -88,7 +88,7 @@ def _requantise(writer: Rewriter, facts: Facts, one: Operation) -> bool:
         return False
     if not rescaled(facts.graph.type(x), facts.graph.type(y)):
         return False
-    place = Place(Target.NPU, "a table, or VEC scales")
+    place = OperationPlace(Target.NPU, "a table, or VEC scales")
     writer.emit(one, "requantise", (x,), output=y, place=place)
     return True
 
@@ -157,7 +157,7 @@ def _sums(writer: Rewriter, facts: Facts, one: Operation) -> bool:
         output = one.outputs[0] if move is moves[-1] else ""
         result = replace(kind, shape=facts.graph.type(move.outputs[0]).shape)
         attributes: dict[str, Any] = dict(move.attributes)
-        place = Place(Target.HOST, "the chip moves no int32")
+        place = OperationPlace(Target.HOST, "the chip moves no int32")
         y = writer.emit(
             move, move.kind, (y,), output=output, result=result, place=place, **attributes
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from npu.graph.form import Array, Operation, Place, Target
+from npu.graph.form import Array, Operation, OperationPlace, Target
 from npu.graph.operations.composites import visible
 from npu.graph.passes.facts import Facts
 from npu.graph.passes.lower_linear import DIAGONAL_MOST, diagonal
@@ -17,7 +17,7 @@ from npu.graph.passes.rewriter import Rewriter
 
 _HIDDEN = -500.0
 """What is added to a score that is not to count: below it no numerator is left."""
-HOST_TURN = Place(Target.HOST, "rows of 16 bits are turned where they come from")
+HOST_TURN = OperationPlace(Target.HOST, "rows of 16 bits are turned where they come from")
 
 
 def softmax(writer: Rewriter, facts: Facts, one: Operation) -> bool:

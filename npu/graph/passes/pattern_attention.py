@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from npu.graph.form import Array, Element, Names, Operation
-from npu.graph.passes.attention_check import Found, moves_between, same
-from npu.graph.passes.attention_moves import Heads, heads_of, places
+from npu.graph.passes.attention_check import AttentionParts, moves_between, same
+from npu.graph.passes.attention_moves import HeadAxes, heads_of, places
 from npu.graph.passes.edit import Replacement
-from npu.graph.passes.region import ELEMENTWISE, MOVES, Region, View
+from npu.graph.passes.region import ELEMENTWISE, MOVES, GraphView, Region
 
 _MOVES = MOVES - {"cast", "pad", "concat", "slice"}
 _SCORES = (ELEMENTWISE | _MOVES) - {"compare", "and", "or", "not_", "mod", "pow"}
@@ -43,7 +43,7 @@ class Scores:
     absorbed: Array
 
 
-def attentions(view: View, root: Operation, names: Names) -> Replacement | None:
+def attentions(view: GraphView, root: Operation, names: Names) -> Replacement | None:
     """Replace the product of a softmax with values."""
     if root.kind != "matmul" or len(root.used) != 2:
         return None
@@ -62,7 +62,7 @@ def attentions(view: View, root: Operation, names: Names) -> Replacement | None:
     return None
 
 
-def _behind_moves(view: View, name: str, kind: str) -> Operation | None:
+def _behind_moves(view: GraphView, name: str, kind: str) -> Operation | None:
     """Return what makes a tensor, moves aside, if it is of a kind."""
     made = view.maker(name)
     while made is not None and made.kind in _MOVES:
@@ -70,7 +70,7 @@ def _behind_moves(view: View, name: str, kind: str) -> Operation | None:
     return made if made is not None and made.kind == kind else None
 
 
-def _score_products(view: View, softmax: Operation) -> Iterator[Region | Operation]:
+def _score_products(view: GraphView, softmax: Operation) -> Iterator[Region | Operation]:
     """Yield the product in front of a softmax: itself, or the way from it."""
     made = view.maker(softmax.inputs[0])
     if made is None:
@@ -85,7 +85,7 @@ def _score_products(view: View, softmax: Operation) -> Iterator[Region | Operati
 
 
 def _attention(
-    view: View,
+    view: GraphView,
     root: Operation,
     side: int,
     softmax: Operation,
@@ -115,7 +115,7 @@ def _attention(
     if rows_read is None:
         return None
     between = moves_between(view, root.inputs[side], softmax.outputs[0])
-    whole = Found(root, side, product, steps, softmax, tuple(between))
+    whole = AttentionParts(root, side, product, steps, softmax, tuple(between))
     for one in heads_of(view, (*steps, *between), rows_read, shape, found.bias):
         edit = _built(view, root, side, product, one, found, names)
         if edit is None:
@@ -143,7 +143,7 @@ def _rows_read(moved: Array, shape: tuple[int, ...]) -> Array | None:
     return read if wanted is not None and np.array_equal(whole, wanted) else None
 
 
-def _asked(view: View, steps: tuple[Operation, ...], score: str, end: str) -> Scores | None:
+def _asked(view: GraphView, steps: tuple[Operation, ...], score: str, end: str) -> Scores | None:
     """Ask the way from the scores to the softmax what it does."""
     shape = view.shape(score)
     if not steps:
@@ -175,7 +175,7 @@ def _asked(view: View, steps: tuple[Operation, ...], score: str, end: str) -> Sc
     return Scores(scale, softcap, bias, absorbed) if scale > 0 else None
 
 
-def _numbers(view: View, steps: tuple[Operation, ...]) -> list[float]:
+def _numbers(view: GraphView, steps: tuple[Operation, ...]) -> list[float]:
     """Return what a scale may be: products and quotients of numbers on the way."""
     numbers = [one for one in view.numbers(Region("", steps)) if one] or [1.0]
     near = {1.0, *numbers, *(1.0 / one for one in numbers)}
@@ -189,11 +189,11 @@ def _nearest(value: float, choices: list[float]) -> float:
 
 
 def _built(
-    view: View,
+    view: GraphView,
     root: Operation,
     side: int,
     product: Operation,
-    heads: Heads,
+    heads: HeadAxes,
     found: Scores,
     names: Names,
     *,

@@ -13,7 +13,7 @@ import numpy as np
 from npu.graph.form import Array, Element, Names, Operation
 from npu.graph.operations.functions import FUNCTIONS
 from npu.graph.passes.edit import Replacement
-from npu.graph.passes.region import ELEMENTWISE, Region, View, uniform
+from npu.graph.passes.region import ELEMENTWISE, GraphView, Region, uniform
 
 # Those that are worth a name of their own; with parameters last, as they fit more.
 _PLAIN = (
@@ -37,7 +37,7 @@ POINTS: Array = np.concatenate(
 """Where functions are compared; none of the usual thresholds but 0 lies on a step of one."""
 
 
-def functions(view: View, root: Operation, names: Names) -> Replacement | None:
+def functions(view: GraphView, root: Operation, names: Names) -> Replacement | None:
     """Replace the largest region of elementwise operations that is a known function."""
     if root.kind not in ELEMENTWISE or view.graph.type(root.outputs[0]).element != Element.F32:
         return None
@@ -57,7 +57,7 @@ def functions(view: View, root: Operation, names: Names) -> Replacement | None:
     return None
 
 
-def _fits(view: View, region: Region) -> bool:
+def _fits(view: GraphView, region: Region) -> bool:
     """Say whether a region is a function of each element: all other inputs are one number."""
     entry, result = (view.graph.type(name) for name in (region.entry, region.root.outputs[0]))
     if len(region.operations) < 2 or entry != result or entry.quantisation is not None:
@@ -70,7 +70,7 @@ def _fits(view: View, region: Region) -> bool:
     )
 
 
-def _known(view: View, region: Region) -> tuple[str, tuple[float, ...]] | None:
+def _known(view: GraphView, region: Region) -> tuple[str, tuple[float, ...]] | None:
     """Return the name and parameters of the function that a region computes."""
     wanted = _values(view, region)
     if wanted is None or not np.isfinite(wanted).all():
@@ -98,7 +98,7 @@ def _near(name: str, parameters: tuple[float, ...], wanted: Array, places: slice
     return bool(np.all(np.abs(found - want) <= _ABSOLUTE + _RELATIVE * np.abs(want)))
 
 
-def _values(view: View, region: Region) -> Array | None:
+def _values(view: GraphView, region: Region) -> Array | None:
     """Compute a region at the points, its constants as single numbers."""
     single: dict[str, Array] = {region.entry: POINTS}
     for one in region.operations:

@@ -9,20 +9,20 @@ import numpy as np
 
 from npu.graph.form import Array, Element, Names, Operation, Quantisation
 from npu.graph.passes.edit import Replacement
-from npu.graph.passes.region import ELEMENTWISE, Region, View
+from npu.graph.passes.region import ELEMENTWISE, GraphView, Region
 
 _INDICES = ELEMENTWISE | {"reshape", "expand", "reduce"}
 _BYTES = (Element.I8, Element.U8)
 
 
-def _places(view: View, name: str, size: int, least: int) -> Array:
+def _places(view: GraphView, name: str, size: int, least: int) -> Array:
     """Return seeded indices for a tensor."""
     shape = view.shape(name)
     found: Array = np.random.default_rng(5).integers(least, size, shape)
     return found.astype(view.graph.type(name).element.dtype)
 
 
-def gathered(view: View, root: Operation, names: Names) -> Replacement | None:
+def gathered(view: GraphView, root: Operation, names: Names) -> Replacement | None:
     """Take indices as they are where a select only counts negative ones from behind."""
     if root.kind != "gather":
         return None
@@ -48,11 +48,11 @@ def gathered(view: View, root: Operation, names: Names) -> Replacement | None:
     return edit
 
 
-def _floats(view: View, name: str) -> bool:
+def _floats(view: GraphView, name: str) -> bool:
     return view.graph.type(name).element.dtype.kind not in "iu"
 
 
-def filled(view: View, root: Operation, names: Names) -> Replacement | None:
+def filled(view: GraphView, root: Operation, names: Names) -> Replacement | None:
     """Drop the choice between what indices in range gather and what others would."""
     if root.kind != "select" or not root.inputs[0]:
         return None
@@ -78,7 +78,7 @@ def filled(view: View, root: Operation, names: Names) -> Replacement | None:
     return None
 
 
-def quantised(view: View, root: Operation, names: Names) -> Replacement | None:
+def quantised(view: GraphView, root: Operation, names: Names) -> Replacement | None:
     """Replace rounding, clamping and conversion by the border that they are."""
     result = view.graph.type(root.outputs[0])
     if root.kind != "cast" or result.element not in _BYTES or result.quantisation is not None:
@@ -102,7 +102,7 @@ def quantised(view: View, root: Operation, names: Names) -> Replacement | None:
     return edit
 
 
-def _border(view: View, region: Region, element: Element) -> Quantisation | None:
+def _border(view: GraphView, region: Region, element: Element) -> Quantisation | None:
     """Return scale and zero point of a border, None if a region is none."""
     edge = np.iinfo(element.dtype)
     shape = view.shape(region.entry)
@@ -122,7 +122,7 @@ def _border(view: View, region: Region, element: Element) -> Quantisation | None
     return None
 
 
-def dequantised(view: View, root: Operation, names: Names) -> Replacement | None:
+def dequantised(view: GraphView, root: Operation, names: Names) -> Replacement | None:
     """Replace conversion to floats, less a zero point, times a scale."""
     result = view.graph.type(root.outputs[0])
     if root.kind not in ("mul", "div", "cast") or result.element != Element.F32:
@@ -144,7 +144,7 @@ def dequantised(view: View, root: Operation, names: Names) -> Replacement | None
     return None
 
 
-def _scale(view: View, region: Region, element: Element) -> Quantisation | None:
+def _scale(view: GraphView, region: Region, element: Element) -> Quantisation | None:
     if region.kinds() - {"cast", "sub", "add", "mul", "div"}:
         return None
     shape, edge = view.shape(region.entry), np.iinfo(element.dtype)

@@ -11,13 +11,13 @@ import numpy as np
 from npu.graph.form import Array, Element, Names, Operation
 from npu.graph.passes.attention_moves import as_moves, origin
 from npu.graph.passes.edit import Replacement
-from npu.graph.passes.region import View, meaning, uniform
+from npu.graph.passes.region import GraphView, meaning, uniform
 
 _MOVES = ("reshape", "transpose")
 _LARGEST = 1 << 24
 
 
-def shortened(view: View, root: Operation, names: Names) -> Replacement | None:
+def shortened(view: GraphView, root: Operation, names: Names) -> Replacement | None:
     """Replace three or more reshapes and transposes by a transpose and a reshape."""
     if root.kind not in _MOVES or view.graph.type(root.outputs[0]).size > _LARGEST:
         return None
@@ -46,7 +46,7 @@ def shortened(view: View, root: Operation, names: Names) -> Replacement | None:
     return edit.named(made_name)
 
 
-def scaled(view: View, root: Operation, names: Names) -> Replacement | None:
+def scaled(view: GraphView, root: Operation, names: Names) -> Replacement | None:
     """Take a factor of queries or keys into the scale of attention."""
     if root.kind != "attention":
         return None
@@ -73,7 +73,7 @@ def scaled(view: View, root: Operation, names: Names) -> Replacement | None:
     return None
 
 
-def grouped(view: View, root: Operation, names: Names) -> Replacement | None:
+def grouped(view: GraphView, root: Operation, names: Names) -> Replacement | None:
     """Let heads share keys and values that are repeated for them."""
     if root.kind != "attention":
         return None
@@ -99,7 +99,7 @@ def grouped(view: View, root: Operation, names: Names) -> Replacement | None:
     return None
 
 
-def chosen(view: View, root: Operation, names: Names) -> Replacement | None:
+def chosen(view: GraphView, root: Operation, names: Names) -> Replacement | None:
     """Replace a choice whose condition is known by what it chooses."""
     if root.kind != "select":
         return None
@@ -117,7 +117,7 @@ def chosen(view: View, root: Operation, names: Names) -> Replacement | None:
     return edit
 
 
-def _factor(view: View, name: str) -> tuple[str, float] | None:
+def _factor(view: GraphView, name: str) -> tuple[str, float] | None:
     """Return what is multiplied by one number, and the number."""
     made = view.maker(name)
     if made is None or view.graph.type(name).element != Element.F32 or view.readers(name) != 1:

@@ -9,7 +9,7 @@ import numpy as np
 
 from npu.graph.form import Array, Element, Names, Operation
 from npu.graph.passes.edit import Replacement
-from npu.graph.passes.region import Region, View, agree, meaning
+from npu.graph.passes.region import GraphView, Region, agree, meaning
 
 _ALLOWED = frozenset({
     *("add", "sub", "mul", "table", "slice", "concat", "reshape", "transpose", "expand"),
@@ -19,7 +19,7 @@ _ENDS = frozenset({"add", "concat", "reshape", "sub", "transpose"})
 _LINEAR = frozenset({"neg", "scale"})
 
 
-def ropes(view: View, root: Operation, names: Names) -> Replacement | None:
+def ropes(view: GraphView, root: Operation, names: Names) -> Replacement | None:
     """Replace a sum of products of a tensor and its turned self with cosines and sines."""
     result = view.graph.type(root.outputs[0])
     if root.kind not in _ENDS or result.element != Element.F32 or len(result.shape) < 3:
@@ -37,7 +37,7 @@ def ropes(view: View, root: Operation, names: Names) -> Replacement | None:
     return None
 
 
-def _turned(view: View, region: Region, names: Names) -> Replacement | None:
+def _turned(view: GraphView, region: Region, names: Names) -> Replacement | None:
     """Try both pairings and both places of the heads."""
     shape = view.shape(region.entry)
     half = shape[-1] // 2

@@ -12,7 +12,7 @@ import numpy as np
 from npu.graph.form import Array, Element, Names, Operation
 from npu.graph.passes.edit import Replacement
 from npu.graph.passes.facts import NORMS
-from npu.graph.passes.region import ELEMENTWISE, Region, View, agree, meaning
+from npu.graph.passes.region import ELEMENTWISE, GraphView, Region, agree, meaning
 
 _ALLOWED = ELEMENTWISE | {"reduce", "mean", "reshape", "expand", "transpose"}
 _ENDS = frozenset({"div", "mul", "add", "sub", "table"})
@@ -20,7 +20,7 @@ _ROOTS = frozenset({"sqrt", "rsqrt", "power"})
 _LARGEST_EPSILON = 1.0
 
 
-def _regions(view: View, root: Operation) -> list[Region]:
+def _regions(view: GraphView, root: Operation) -> list[Region]:
     """Return regions of rows: from a tensor to one of the same type, with a sum inside."""
     result = view.graph.type(root.outputs[0])
     if root.kind not in _ENDS or result.element != Element.F32 or result.quantisation is not None:
@@ -34,7 +34,7 @@ def _regions(view: View, root: Operation) -> list[Region]:
     return found[::-1]
 
 
-def _axes(view: View, region: Region) -> set[tuple[int, ...]]:
+def _axes(view: GraphView, region: Region) -> set[tuple[int, ...]]:
     """Return the axes that a region sums over, of tensors shaped like its entry."""
     shape = view.shape(region.entry)
     return {
@@ -44,7 +44,7 @@ def _axes(view: View, region: Region) -> set[tuple[int, ...]]:
     }
 
 
-def softmaxes(view: View, root: Operation, names: Names) -> Replacement | None:
+def softmaxes(view: GraphView, root: Operation, names: Names) -> Replacement | None:
     """Replace exponentials over their sum."""
     result = view.graph.type(root.outputs[0])
     if root.kind not in ("div", "mul") or result.element != Element.F32:
@@ -66,7 +66,7 @@ def softmaxes(view: View, root: Operation, names: Names) -> Replacement | None:
     return None
 
 
-def _starts(view: View, region: Region) -> list[str]:
+def _starts(view: GraphView, region: Region) -> list[str]:
     """Return the tensors of the type of the result that moves alone make of the entry."""
     result = view.graph.type(region.root.outputs[0])
     moved, found = {region.entry}, []
@@ -79,7 +79,7 @@ def _starts(view: View, region: Region) -> list[str]:
     return found
 
 
-def _is_softmax(view: View, region: Region, start: str, axis: int) -> bool:
+def _is_softmax(view: GraphView, region: Region, start: str, axis: int) -> bool:
     """Compare on rows of several sizes."""
     random = np.random.default_rng(7)
     for size in (1.0, 8.0):
@@ -91,7 +91,7 @@ def _is_softmax(view: View, region: Region, start: str, axis: int) -> bool:
     return True
 
 
-def norms(view: View, root: Operation, names: Names) -> Replacement | None:
+def norms(view: GraphView, root: Operation, names: Names) -> Replacement | None:
     """Replace layer norms and RMS norms, with the gain and beta that are constant."""
     for region in _regions(view, root):
         rank = len(view.shape(region.entry))
@@ -108,7 +108,7 @@ def norms(view: View, root: Operation, names: Names) -> Replacement | None:
     return None
 
 
-def _norm(view: View, region: Region, axes: int, names: Names) -> Replacement | None:
+def _norm(view: GraphView, region: Region, axes: int, names: Names) -> Replacement | None:
     """Try both norms with the numbers and vectors that stand in a region."""
     shape = view.shape(region.entry)
     row = shape[len(shape) - axes :]
@@ -148,7 +148,7 @@ def _samples(shape: tuple[int, ...], small: list[float]) -> list[Array]:
 
 
 def _normed(
-    view: View,
+    view: GraphView,
     region: Region,
     kind: str,
     values: list[Array],
@@ -166,7 +166,7 @@ def _normed(
 
 
 def _value(
-    view: View,
+    view: GraphView,
     region: Region,
     kind: str,
     x: Array,

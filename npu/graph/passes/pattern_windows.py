@@ -9,13 +9,13 @@ import numpy as np
 
 from npu.graph.form import Element, Names, Operation
 from npu.graph.passes.edit import Replacement
-from npu.graph.passes.region import ELEMENTWISE, View, agree, meaning, uniform
+from npu.graph.passes.region import ELEMENTWISE, GraphView, agree, meaning, uniform
 
 _SUMS = ELEMENTWISE | {"reduce", "reshape"}
 _POOLS = ELEMENTWISE | {"avgpool", "reshape", "expand"}
 
 
-def means(view: View, root: Operation, names: Names) -> Replacement | None:
+def means(view: GraphView, root: Operation, names: Names) -> Replacement | None:
     """Replace a sum over axes divided by the number of elements."""
     if root.kind not in ("div", "mul") or view.graph.type(root.outputs[0]).element != Element.F32:
         return None
@@ -49,7 +49,7 @@ def _kept(shape: tuple[int, ...], axes: tuple[int, ...], keep: bool) -> tuple[in
     return tuple(size for axis, size in enumerate(shape) if axis not in axes)
 
 
-def averages(view: View, root: Operation, names: Names) -> Replacement | None:
+def averages(view: GraphView, root: Operation, names: Names) -> Replacement | None:
     """Replace a pool times something by the pool that counts other elements."""
     if root.kind not in ("div", "mul"):
         return None

@@ -22,9 +22,9 @@ from npu.graph.passes import (
     pattern_windows,
 )
 from npu.graph.passes.edit import Replacement
-from npu.graph.passes.region import View
+from npu.graph.passes.region import GraphView
 
-Pattern: TypeAlias = Callable[[View, Operation, Names], Replacement | None]
+Pattern: TypeAlias = Callable[[GraphView, Operation, Names], Replacement | None]
 """Looks at the last operation of a guess; what replaces it, or None."""
 
 PATTERNS: tuple[tuple[Pattern, ...], ...] = (
@@ -63,7 +63,7 @@ def replace_patterns(graph: Graph) -> Graph:
 
 def _replaced(graph: Graph, patterns: Sequence[Pattern]) -> tuple[Graph, bool]:
     """Apply patterns to each operation, the last one first, so that the largest guess is found."""
-    view, names = View(graph), Names(all_names(graph))
+    view, names = GraphView(graph), Names(all_names(graph))
     edits: dict[str, Replacement] = {}
     tensors: dict[str, Tensor] = {}
     alive = _alive(graph, edits)

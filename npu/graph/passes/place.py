@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from npu.graph.form import Graph, GraphError, Operation, Place, Target
+from npu.graph.form import Graph, GraphError, Operation, OperationPlace, Target
 from npu.graph.operations import TABLE
 from npu.graph.passes.cut import WISH, least_cut
 from npu.graph.passes.facts import BORDERS, Facts
@@ -95,17 +95,17 @@ def _placed(one: Operation, wish: str, why_not: str) -> Operation:
     if one.kind == PORT_KIND or wish == "port":
         return _on_port(one, wish)
     if one.kind in BORDERS and wish != "npu":
-        return replace(one, place=Place(Target.HOST, BORDER))
+        return replace(one, place=OperationPlace(Target.HOST, BORDER))
     if wish == "npu" and why_not:
         raise GraphError(
             f"--npu {one.name}: {named(one)} cannot be executed by the chip: {why_not}"
         )
     if wish == "host":
-        return replace(one, place=Place(Target.HOST, "the user wants it on the host"))
+        return replace(one, place=OperationPlace(Target.HOST, "the user wants it on the host"))
     if why_not:
-        return replace(one, place=Place(Target.HOST, why_not))
+        return replace(one, place=OperationPlace(Target.HOST, why_not))
     reason = WISH if wish else TABLE[one.kind].chip
-    return replace(one, place=Place(Target.NPU, reason))
+    return replace(one, place=OperationPlace(Target.NPU, reason))
 
 
 def _on_port(one: Operation, wish: str) -> Operation:
@@ -121,5 +121,7 @@ def _on_port(one: Operation, wish: str) -> Operation:
             f"int8, {one['format']} is a format of the command port"
         )
     if wish == "host":
-        return replace(one, place=Place(Target.HOST, "the user wants it on the host"))
-    return replace(one, place=Place(Target.PORT, f"the command port multiplies {one['format']}"))
+        return replace(one, place=OperationPlace(Target.HOST, "the user wants it on the host"))
+    return replace(
+        one, place=OperationPlace(Target.PORT, f"the command port multiplies {one['format']}")
+    )

@@ -26,7 +26,7 @@ STEP = 64
 
 
 @dataclass(frozen=True)
-class Product:
+class KnownProduct:
     """A linear operation whose operands are known.
 
     Attributes:
@@ -46,7 +46,7 @@ class Product:
     shift: float = 0.0
 
 
-def requantised(product: Product, kind: TensorType) -> dict[str, Array]:
+def requantised(product: KnownProduct, kind: TensorType) -> dict[str, Array]:
     """Return bias, mult and shift of a product whose result has a type.
 
     bias = bias / (sx * sw) - zx * sum(w) + round(zy * 2^s / M). An int32 result has its bias only.
@@ -89,7 +89,7 @@ def requantised(product: Product, kind: TensorType) -> dict[str, Array]:
     return {"bias": in_int32(moved, "a bias"), "mult": mult, "shift": shift}
 
 
-def largest_sums(product: Product) -> Array:
+def largest_sums(product: KnownProduct) -> Array:
     """Return what the sums of columns reach at most, (N,) or a scalar."""
     bounds = np.iinfo(product.x.element.dtype)
     largest = max(-int(bounds.min), int(bounds.max))
@@ -100,7 +100,7 @@ def largest_sums(product: Product) -> Array:
     return np.asarray(product.depth * wide * (128 + abs(quantisation_of(product.w).zero)))
 
 
-def check_sums(product: Product, bias: Array) -> None:
+def check_sums(product: KnownProduct, bias: Array) -> None:
     """Raise GraphError if the sums of a product can leave what accumulators hold."""
     most = INT32_MAX if product.x.element != Element.I16 else 1 << 42
     total = float(np.max(largest_sums(product) + np.abs(bias), initial=0.0))
@@ -123,7 +123,7 @@ def uniform(
         )
     matrix = np.diag(np.full(width, STEP, np.int8))
     b = writer.constant(matrix, f"{like.name}.identity", Quantisation((1 / STEP,)))
-    product = Product(source, writer.type(b), matrix.astype(np.int64), None, width, width)
+    product = KnownProduct(source, writer.type(b), matrix.astype(np.int64), None, width, width)
     made = writer.emit(
         like,
         "matmul",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from npu.graph.form import Graph, Operation, Place, Target, TensorType
+from npu.graph.form import Graph, Operation, OperationPlace, Target, TensorType
 from npu.graph.passes.calibrate import Range
 from npu.graph.passes.cut import least_cut
 from npu.graph.passes.facts import LINEAR, Facts
@@ -83,7 +83,7 @@ def _without(graph: Graph, tensor: str) -> Graph:
     readers = graph.consumers()[tensor]
     moved = [maker] if maker is not None and maker.on_chip else readers
     names = {one.name for one in moved}
-    place = Place(Target.HOST, f"{tensor!r} has no scale, neither given nor from samples")
+    place = OperationPlace(Target.HOST, f"{tensor!r} has no scale, neither given nor from samples")
     return graph.with_operations(
         replace(one, place=place) if one.name in names else one for one in graph.operations
     )
@@ -98,7 +98,9 @@ def without_misfits(graph: Graph, ranges: Mapping[str, Range] | None) -> Graph:
         return graph
     return least_cut(
         graph.with_operations(
-            replace(one, place=Place(Target.HOST, moved[one.name])) if one.name in moved else one
+            replace(one, place=OperationPlace(Target.HOST, moved[one.name]))
+            if one.name in moved
+            else one
             for one in graph.operations
         )
     )

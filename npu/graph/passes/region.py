@@ -49,7 +49,7 @@ class Region:
         return {name for one in self.operations if one.kind == "table" for name in one["functions"]}
 
 
-class View:
+class GraphView:
     """A graph whose regions are asked for."""
 
     def __init__(self, graph: Graph) -> None:

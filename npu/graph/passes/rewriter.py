@@ -8,7 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from npu.graph.build import Builder, coerced
-from npu.graph.form import Array, Graph, Names, Operation, Place, Tensor, TensorType, all_names
+from npu.graph.form import (
+    Array,
+    Graph,
+    Names,
+    Operation,
+    OperationPlace,
+    Tensor,
+    TensorType,
+    all_names,
+)
 from npu.graph.operations import infer
 
 
@@ -45,7 +54,7 @@ class Rewriter(Builder):
         output: str = "",
         source: str = "",
         result: TensorType | None = None,
-        place: Place | None = None,
+        place: OperationPlace | None = None,
         integers: Mapping[str, Array] | None = None,
         **attributes: Any,  # noqa: ANN401
     ) -> str:

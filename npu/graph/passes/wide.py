@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from npu.graph.form import Element, Graph, Operation, Place, Target
+from npu.graph.form import Element, Graph, Operation, OperationPlace, Target
 from npu.graph.passes.facts import MOVES
 from npu.graph.passes.place import operations_named
 
@@ -59,7 +59,7 @@ def without_tables(graph: Graph, wide: frozenset[str]) -> Graph:
 
 
 def _untabled(one: Operation) -> Operation:
-    place = Place(Target.NPU, "VEC has 16 bits where a table would make 8")
+    place = OperationPlace(Target.NPU, "VEC has 16 bits where a table would make 8")
     if one.kind != "table" or one["functions"] not in (("square",), ("relu",)):
         return one
     if one["functions"] == ("square",):

@@ -17,7 +17,7 @@ from npu.graph.form import (
     Array,
     Element,
     Operation,
-    Place,
+    OperationPlace,
     Quantisation,
     Target,
     Tensor,
@@ -25,8 +25,8 @@ from npu.graph.form import (
 )
 
 Shape = tuple[int, ...]
-CHIP = Place(Target.NPU, "drawn for the chip")
-HOST = Place(Target.HOST, "drawn for the host")
+CHIP = OperationPlace(Target.NPU, "drawn for the chip")
+HOST = OperationPlace(Target.HOST, "drawn for the host")
 MOST_ELEMENTS = 20_000
 """Of a tensor."""
 UNFUSED: dict[str, Any] = {
@@ -89,7 +89,7 @@ class Draw:
         integers: Mapping[str, Array] | None = None,
         element: Element = Element.I8,
         *,
-        place: Place = CHIP,
+        place: OperationPlace = CHIP,
         live: bool = True,
         zero: int = 0,
         scale: float = 1.0,

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from npu.graph.form import Array, Element, Operation, Place, Target, Tensor, TensorType
+from npu.graph.form import Array, Element, Operation, OperationPlace, Target, Tensor, TensorType
 from npu.graph.operations.port import FORMATS, GROUPED
 from tb.stimulus.port_operands import LANES, port_operands
 from tb.stimulus.random_graphs.draw import HOST, Draw, Shape
 
-PORT = Place(Target.PORT, "drawn for the command port")
+PORT = OperationPlace(Target.PORT, "drawn for the command port")
 
 
 def _plain(draw: Draw, shape: Shape, element: Element, data: Array | None = None) -> str:
@@ -31,7 +31,7 @@ def _step(
     kind: str,
     inputs: tuple[str, ...],
     result: str,
-    place: Place,
+    place: OperationPlace,
     **attributes: Any,  # noqa: ANN401
 ) -> str:
     name = f"o{len(draw.operations)}"
