@@ -104,14 +104,7 @@ def reshapes(walk: Walk, one: Operation) -> bool:
         before = walk.maker(one.inputs[0], "reshape")
         if before is None:
             return False
-        walk.emit(
-            one,
-            "reshape",
-            before.inputs,
-            output=one.outputs[0],
-            result=walk.type(one.outputs[0]),
-            shape=one["shape"],
-        )
+        walk.emit(one, "reshape", before.inputs, output=one.outputs[0], shape=one["shape"])
         return True
     if one.kind == "transpose":
         shape = walk.shape(one.inputs[0])
@@ -143,7 +136,7 @@ def into_dequantise(walk: Walk, one: Operation) -> bool:
         return False
     after = data.transpose(one["order"]) if one.kind == "transpose" else data.reshape(one["shape"])
     name = walk.constant(after, before.inputs[0], moved)
-    walk.emit(before, "dequantise", [name], output=one.outputs[0], result=walk.type(one.outputs[0]))
+    walk.emit(before, "dequantise", [name], output=one.outputs[0])
     return True
 
 
@@ -180,7 +173,7 @@ def expands(walk: Walk, one: Operation) -> bool:
         del shapes
     if tuple(inputs) == one.inputs or rank == 0:
         return False
-    walk.again(one, inputs, output=one.outputs[0], result=walk.type(one.outputs[0]))
+    walk.again(one, inputs, output=one.outputs[0])
     return True
 
 
@@ -199,7 +192,7 @@ def small_constants(walk: Walk, one: Operation) -> bool:
             inputs[index] = walk.constant(small, name)
     if tuple(inputs) == one.inputs:
         return False
-    walk.again(one, inputs, output=one.outputs[0], result=walk.type(one.outputs[0]))
+    walk.again(one, inputs, output=one.outputs[0])
     return True
 
 

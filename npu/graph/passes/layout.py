@@ -31,14 +31,7 @@ def merged(walk: Walk, one: Operation) -> bool:
     if before is None:
         return False
     order = tuple(before["order"][axis] for axis in one["order"])
-    walk.emit(
-        one,
-        "transpose",
-        before.inputs,
-        output=one.outputs[0],
-        result=walk.type(one.outputs[0]),
-        order=order,
-    )
+    walk.emit(one, "transpose", before.inputs, output=one.outputs[0], order=order)
     return True
 
 
@@ -214,14 +207,7 @@ def splits(walk: Walk, one: Operation) -> bool:
     new = [place[axis] for axis in range(len(one["shape"]))]
     if new == sorted(new):
         # Nothing is left to transpose: what the transpose moved was one axis after all.
-        walk.emit(
-            one,
-            "reshape",
-            before.inputs,
-            output=one.outputs[0],
-            result=walk.type(one.outputs[0]),
-            shape=shape,
-        )
+        walk.emit(one, "reshape", before.inputs, output=one.outputs[0], shape=shape)
         return True
     return _behind(walk, one, before.inputs, new, shape=shape)
 
@@ -239,14 +225,7 @@ def joins(walk: Walk, one: Operation) -> bool:
         return False
     order = [axis for new in one["order"] for axis in runs[new][0]]
     y = walk.emit(one, "transpose", joined.inputs, part="order", order=order)
-    walk.emit(
-        joined,
-        "reshape",
-        [y],
-        output=one.outputs[0],
-        result=walk.type(one.outputs[0]),
-        shape=walk.shape(one.outputs[0]),
-    )
+    walk.emit(joined, "reshape", [y], output=one.outputs[0], shape=walk.shape(one.outputs[0]))
     return True
 
 

@@ -50,7 +50,7 @@ def operands(walk: Walk, one: Operation) -> bool:
     else:
         if a == one.inputs[0]:
             return False
-    walk.again(one, [a, b, *rest], output=one.outputs[0], result=walk.type(one.outputs[0]), **flags)
+    walk.again(one, [a, b, *rest], output=one.outputs[0], **flags)
     return True
 
 
@@ -94,9 +94,7 @@ def flattened(walk: Walk, one: Operation) -> bool:
     )
     for step in reversed(chain):
         x = walk.again(step, [x], result=walk.type(step.outputs[0]))
-    walk.again(
-        one, [x, weight, *one.inputs[2:]], output=one.outputs[0], result=walk.type(one.outputs[0])
-    )
+    walk.again(one, [x, weight, *one.inputs[2:]], output=one.outputs[0])
     return True
 
 
@@ -136,13 +134,7 @@ def pads(walk: Walk, one: Operation) -> bool:
         given["count_pads"] = True
     more = (*before["before"][1:3], *before["after"][1:3])
     given["pads"] = tuple(a + b for a, b in zip(one["pads"], more, strict=True))
-    walk.again(
-        one,
-        [*before.inputs, *one.inputs[1:]],
-        output=one.outputs[0],
-        result=walk.type(one.outputs[0]),
-        **given,
-    )
+    walk.again(one, [*before.inputs, *one.inputs[1:]], output=one.outputs[0], **given)
     return True
 
 
@@ -150,9 +142,7 @@ def without_pads(walk: Walk, one: Operation) -> bool:
     """Let a mean without pads count none."""
     if one.kind != "avgpool" or not one["count_pads"] or any(one["pads"]):
         return False
-    walk.again(
-        one, one.inputs, output=one.outputs[0], result=walk.type(one.outputs[0]), count_pads=False
-    )
+    walk.again(one, one.inputs, output=one.outputs[0], count_pads=False)
     return True
 
 

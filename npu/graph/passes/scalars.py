@@ -78,7 +78,6 @@ def _table(walk: Walk, one: Operation, x: str, chain: Chain, source: str = "") -
         [x],
         output=one.outputs[0],
         source=source,
-        result=walk.type(one.outputs[0]),
         functions=[name for name, _ in chain],
         parameters=[value for _, values in chain for value in values],
     )
@@ -113,7 +112,6 @@ def composed(walk: Walk, one: Operation) -> bool:
         before.inputs,
         output=one.outputs[0],
         source=source,
-        result=walk.type(one.outputs[0]),
         functions=[name for name, _ in simple],
         parameters=[value for _, values in simple for value in values],
     )
@@ -164,15 +162,7 @@ def normal(walk: Walk, one: Operation) -> bool:
         low, high = simple[0][1]
         if one.kind == "clip" and (low, high) == (one["low"], one["high"]):
             return False
-        walk.emit(
-            one,
-            "clip",
-            one.inputs,
-            output=one.outputs[0],
-            result=walk.type(one.outputs[0]),
-            low=low,
-            high=high,
-        )
+        walk.emit(one, "clip", one.inputs, output=one.outputs[0], low=low, high=high)
         return True
     if one.kind == "table" and simple == chain:
         return False
@@ -196,7 +186,6 @@ def vectors(walk: Walk, one: Operation) -> bool:
         "mul" if one.kind == "div" else "add",
         [one.inputs[0], walk.constant(other, one.inputs[1])],
         output=one.outputs[0],
-        result=walk.type(one.outputs[0]),
     )
     return True
 

@@ -54,9 +54,7 @@ def _joined(walk: Walk, one: Operation, before: Operation, weight: str, bias: Ar
         inputs.append(walk.constant(bias.astype(dtype), f"{before.name}.bias"))
     names = [*before.source.split(" + "), *one.source.split(" + ")]
     source = " + ".join(dict.fromkeys(name for name in names if name))
-    walk.again(
-        before, inputs, output=one.outputs[0], source=source, result=walk.type(one.outputs[0])
-    )
+    walk.again(before, inputs, output=one.outputs[0], source=source)
     return True
 
 
@@ -86,13 +84,7 @@ def bias_of_sums(walk: Walk, one: Operation) -> bool:
             if not _holds_product(walk, total, side):
                 continue
             part = walk.emit(one, "add", [total.inputs[side], one.inputs[1 - index]], part="bias")
-            walk.emit(
-                total,
-                "add",
-                [part, total.inputs[1 - side]],
-                output=one.outputs[0],
-                result=walk.type(one.outputs[0]),
-            )
+            walk.emit(total, "add", [part, total.inputs[1 - side]], output=one.outputs[0])
             return True
     return False
 
@@ -188,7 +180,6 @@ def _first_of_table(walk: Walk, one: Operation, function: str) -> bool:
         [part],
         source=one.source.split(" + ")[-1],
         output=one.outputs[0],
-        result=walk.type(one.outputs[0]),
         functions=rest,
         parameters=values,
     )
