@@ -79,10 +79,10 @@ def measured(passes: Mapping[str, Graph], samples: Samples | str | None) -> Netw
             apart[name] = max(apart.get(name, 0.0), float(off.max(initial=0.0)))
     share = {name: off / largest[name] if largest[name] else off for name, off in apart.items()}
     grown = []
-    for one in fused.operations:
-        if one.outputs[0] in images:
-            before = max((share[name] for name in one.used if name in share), default=0.0)
-            grown.append((one, share[one.outputs[0]] - before))
+    for op in fused.operations:
+        if op.outputs[0] in images:
+            before = max((share[name] for name in op.used if name in share), default=0.0)
+            grown.append((op, share[op.outputs[0]] - before))
     grown.sort(key=lambda each: -each[1])
     on_chip = [(one, by) for one, by in grown if one.on_chip]
     return NetworkLoss(
@@ -99,10 +99,10 @@ def measured(passes: Mapping[str, Graph], samples: Samples | str | None) -> Netw
 def _images(real: Graph, fused: Graph) -> Mapping[str, str]:
     """Return the tensors of the chip that stand for real ones of the network, with those."""
     found = {}
-    for one in fused.operations:
-        name = one.outputs[0]
-        border = one.kind == "quantise"
-        if not (one.on_chip or border) or fused.type(name).quantisation is None:
+    for op in fused.operations:
+        name = op.outputs[0]
+        border = op.kind == "quantise"
+        if not (op.on_chip or border) or fused.type(name).quantisation is None:
             continue
         ends = [name, *(name.removesuffix(image) for image in _IMAGES)]
         of = next((each for each in ends if each in real.tensors), "")
@@ -118,7 +118,7 @@ def _taken(value: Array, kind: TensorType) -> Array:
 
 
 def _real(values: Array, kind: TensorType) -> Array:
-    """Return what the values of a tensor stand for."""
+    """Return the real numbers that the values of a tensor stand for."""
     if kind.quantisation is None:
         return np.asarray(values, np.float64)
     return np.asarray(dequantised(values, kind), np.float64)

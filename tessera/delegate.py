@@ -40,7 +40,7 @@ def preprocess(graph: Graph, specs: Mapping[str, Any] | None = None) -> bytes:
         CompileError: an operation fits the chip in no way.
     """
     given = dict(specs or {})
-    placed = bool(graph.operations) and all(one.place is not None for one in graph.operations)
+    placed = bool(graph.operations) and all(op.place is not None for op in graph.operations)
     allowed = ("split", "limits") if placed else SPECS
     for name in given:
         if name not in allowed:

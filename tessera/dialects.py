@@ -20,8 +20,8 @@ Function = TypeVar("Function", bound=Callable[..., None])
 def operator(*names: str, domain: str | Iterable[str]) -> Callable[[Function], Function]:
     """Say what operators of a domain compute.
 
-    The function takes a node, an `npu.graph.importers.onnx_dialects.ForeignNode`: it reads inputs and
-    attributes, adds operators of the standard (`node.add`) and gives the results (`node.give`).
+    The function takes a node, an `npu.graph.importers.onnx_dialects.ForeignNode`: it reads inputs
+    and attributes, adds operators of the standard (`node.add`) and gives the results (`node.give`).
 
     Args:
         names: of operators.

@@ -160,7 +160,7 @@ class TesseraRep(BackendRep):  # type: ignore[misc]
         built = build_plan(graph, CompileOptions(calibrate=samples))
         plan = built.plan
         if not plan.segments:
-            reasons = {one.place.reason for one in plan.graph.operations if one.place}
+            reasons = {op.place.reason for op in plan.graph.operations if op.place}
             raise GraphError("; ".join(sorted(reasons)) or "there is nothing to compute")
         quantised = any(one.type.quantisation for one in built.passes["import"].tensors.values())
         self.error = None if quantised else self._loss(plan, given)

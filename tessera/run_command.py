@@ -202,7 +202,7 @@ def _steps(graph: Graph, given: Sequence[str], count: int | None) -> list[dict[s
 
 
 def _inputs(graph: Graph, given: Sequence[str], count: int | None) -> dict[str, Array]:
-    """Return what --input names, by the names of the graph's inputs; of drawn ones so many."""
+    """Return the arrays of --input by the names of the graph's inputs; of drawn ones so many."""
     found: dict[str, Array] = {}
     for text in given:
         if text == RANDOM:
@@ -244,13 +244,13 @@ def _points(report: NetworkReport) -> list[Any]:
         from tb.run import pictures
     except ImportError:
         return []
-    longest = sorted((one.cycles or 0 for one in report.operations), reverse=True)[:NAMED]
+    longest = sorted((op.cycles or 0 for op in report.operations), reverse=True)[:NAMED]
     return [
         pictures.Point(
-            one.name if one.cycles in longest else "", one.cost.macs, one.cost.bus_bytes, one.cycles
+            op.name if op.cycles in longest else "", op.cost.macs, op.cost.bus_bytes, op.cycles
         )
-        for one in report.operations
-        if one.cycles and one.cost.macs
+        for op in report.operations
+        if op.cycles and op.cost.macs
     ]
 
 

@@ -15,7 +15,7 @@ TRIES = 12
 
 
 def wide_until(most: float) -> Choose:
-    """Return what chooses names for `build_plan`.
+    """Return the function that chooses names for `build_plan`.
 
     What loses most over what it is made of comes first; twice as many with each measurement.
 

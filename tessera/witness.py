@@ -37,7 +37,7 @@ def checked(built: Built) -> str:
         WitnessError: an element differs; naming the output and the first such element.
     """
     graph = built.passes["fuse"]
-    work = sum(macs_of(graph, one) for one in graph.operations)
+    work = sum(macs_of(graph, op) for op in graph.operations)
     if work > MOST:
         return f"not: {work:,} multiplications, at most {MOST:,} are run here"
     count = STEPS if graph.states else 1

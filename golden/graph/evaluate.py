@@ -94,15 +94,15 @@ def _input(graph: Graph, name: str, inputs: Mapping[str, Array]) -> Array:
 
 
 def _integers(
-    graph: Graph, one: Operation, values: Sequence[Array | None], meanings: Meanings
+    graph: Graph, op: Operation, values: Sequence[Array | None], meanings: Meanings
 ) -> list[Array]:
-    where = f"operation {one.name!r} ({one.kind})"
-    if one.kind not in meanings:
+    where = f"operation {op.name!r} ({op.kind})"
+    if op.kind not in meanings:
         allowed = ", ".join(sorted(meanings))
         raise GraphError(f"{where}: no integer meaning on the chip, allowed {allowed}")
-    kind = graph.type(one.outputs[0])
+    kind = graph.type(op.outputs[0])
     try:
-        found = meanings[one.kind](IntegerCall(one, values, kind))
+        found = meanings[op.kind](IntegerCall(op, values, kind))
     except KeyError as error:
         raise GraphError(f"{where}: attribute or integers {error} missing, is it fused?") from None
     except (OverflowError, ValueError, TypeError, IndexError) as error:

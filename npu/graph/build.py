@@ -64,7 +64,7 @@ class Builder:
 
     def producer(self, name: str) -> Operation | None:
         """Return the operation that makes a tensor, None for inputs and constants."""
-        return next((one for one in reversed(self.operations) if name in one.outputs), None)
+        return next((op for op in reversed(self.operations) if name in op.outputs), None)
 
     def declare(self, tensor: Tensor) -> str:
         """Add a tensor under its own name, which must be free or reserved; return the name."""
@@ -192,7 +192,7 @@ class Builder:
         From outside are inputs of the graph, and what the host makes in its own evaluator.
         """
         tensor = self.tensors[name]
-        host = (out for one in self.operations if one.kind == "host" for out in one.outputs)
+        host = (out for op in self.operations if op.kind == "host" for out in op.outputs)
         if tensor.type.quantisation is None and (name in self.inputs or name in host):
             kind = replace(tensor.type, quantisation=quantisation)
             self.tensors[name] = replace(tensor, type=kind)
@@ -263,3 +263,27 @@ def bind(graph: Graph, values: Mapping[str, Array]) -> Graph:
         inputs=tuple(name for name in graph.inputs if name not in bound),
         tensors={**graph.tensors, **bound},
     )
+
+
+def renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
+    """Return a graph whose tensors have other names."""
+
+    def called(name: str) -> str:
+        return names.get(name, name)
+
+    def all_called(given: Iterable[str]) -> tuple[str, ...]:
+        return tuple(map(called, given))
+
+    operations = tuple(
+        replace(op, inputs=all_called(op.inputs), outputs=all_called(op.outputs))
+        for op in graph.operations
+    )
+    tensors = {
+        called(name): replace(tensor, name=called(name)) for name, tensor in graph.tensors.items()
+    }
+    states = tuple(
+        replace(state, input=called(state.input), output=called(state.output))
+        for state in graph.states
+    )
+    inputs, outputs = all_called(graph.inputs), all_called(graph.outputs)
+    return Graph(graph.name, inputs, outputs, tensors, operations, states)

@@ -246,14 +246,14 @@ class Graph:
 
     def producers(self) -> dict[str, Operation]:
         """Return the operation that assigns each tensor that one assigns."""
-        return {name: one for one in self.operations for name in one.outputs}
+        return {name: op for op in self.operations for name in op.outputs}
 
     def consumers(self) -> dict[str, list[Operation]]:
         """Return the operations that read each tensor, each once, in their order."""
         found: dict[str, list[Operation]] = {name: [] for name in self.tensors}
-        for one in self.operations:
-            for name in dict.fromkeys(one.used):
-                found[name].append(one)
+        for op in self.operations:
+            for name in dict.fromkeys(op.used):
+                found[name].append(op)
         return found
 
     def with_operations(
@@ -295,8 +295,8 @@ class Names:
 def all_names(graph: Graph) -> Iterator[str]:
     """Yield the names of tensors and operations."""
     yield from graph.tensors
-    for one in graph.operations:
-        yield one.name
+    for op in graph.operations:
+        yield op.name
 
 
 class GraphError(ValueError):

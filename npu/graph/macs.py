@@ -6,16 +6,16 @@ from __future__ import annotations
 from npu.graph.form import Graph, Operation
 
 
-def macs_of(graph: Graph, one: Operation) -> int:
+def macs_of(graph: Graph, op: Operation) -> int:
     """Return the multiplications of weights or of two activations; 0 for all that is cheap.
 
     Those of a convolution with what pads its image count.
     """
-    shapes = [graph.type(name).shape for name in one.used]
-    result = graph.type(one.outputs[0])
-    match one.kind:
+    shapes = [graph.type(name).shape for name in op.used]
+    result = graph.type(op.outputs[0])
+    match op.kind:
         case "matmul":
-            inner = shapes[0][-2 if one["transpose_a"] and len(shapes[0]) > 1 else -1]
+            inner = shapes[0][-2 if op["transpose_a"] and len(shapes[0]) > 1 else -1]
             return result.size * inner
         case "portmatmul":
             return result.size * shapes[0][1]

@@ -55,7 +55,7 @@ def _written(graph: Graph, array: Callable[[Array], str]) -> str:
             lines.append(f"const {_declared(tensor)} = {array(tensor.data)}")
         elif name not in made:
             lines.append(f"tensor {_declared(tensor)}")
-    lines += [_operation(graph, one, array) for one in graph.operations]
+    lines += [_operation(graph, op, array) for op in graph.operations]
     return "\n".join(lines) + "\n"
 
 
@@ -123,17 +123,17 @@ def _braces(entries: Iterable[str]) -> str:
     return "{" + ", ".join(entries) + "}"
 
 
-def _operation(graph: Graph, one: Operation, array: Callable[[Array], str]) -> str:
-    results = ", ".join(_declared(graph[name]) for name in one.outputs)
-    text = f"{results} = {one.kind}({', '.join(map(_name, one.inputs))})"
-    if one.attributes:
-        text += " " + _braces(f"{key} = {_value(value)}" for key, value in one.attributes.items())
-    text += f" name {json.dumps(one.name)}"
-    if one.source:
-        text += f" source {json.dumps(one.source)}"
-    if one.place:
-        text += f" place {one.place.target.value} {json.dumps(one.place.reason)}"
-    return text + (f" integers {_integers(one.integers, array)}" if one.integers else "")
+def _operation(graph: Graph, op: Operation, array: Callable[[Array], str]) -> str:
+    results = ", ".join(_declared(graph[name]) for name in op.outputs)
+    text = f"{results} = {op.kind}({', '.join(map(_name, op.inputs))})"
+    if op.attributes:
+        text += " " + _braces(f"{key} = {_value(value)}" for key, value in op.attributes.items())
+    text += f" name {json.dumps(op.name)}"
+    if op.source:
+        text += f" source {json.dumps(op.source)}"
+    if op.place:
+        text += f" place {op.place.target.value} {json.dumps(op.place.reason)}"
+    return text + (f" integers {_integers(op.integers, array)}" if op.integers else "")
 
 
 def _integers(integers: Mapping[str, Array], array: Callable[[Array], str]) -> str:

@@ -85,27 +85,27 @@ def filter_rows(weight: Array) -> Array:
     return lanes.reshape(-1, filters)
 
 
-def stream_matrices(one: Operation, weight: Array) -> list[Array]:
+def stream_matrices(op: Operation, weight: Array) -> list[Array]:
     """Return the (K, N) matrices of a product's weights, whose columns are all of its columns."""
-    if one.kind == "matmul":
-        return [weight.T if one["transpose_b"] else weight]
-    return [filter_rows(block.weight) for block in blocks_of(weight, one["groups"])]
+    if op.kind == "matmul":
+        return [weight.T if op["transpose_b"] else weight]
+    return [filter_rows(block.weight) for block in blocks_of(weight, op["groups"])]
 
 
-def packs(one: Operation, shape: tuple[int, ...], encoding: Encoding = INT8) -> bool:
+def packs(op: Operation, shape: tuple[int, ...], encoding: Encoding = INT8) -> bool:
     """Say whether the host may put the pixels of a filter's row side by side, if it has the image.
 
     That changes which rows stand together: weights in groups need one group for all rows of a
     column, and of 2:4 other rows would be kept.
 
     Args:
-        one: a convolution.
+        op: a convolution.
         shape: of its filter (KH, KW, C, O).
         encoding: of its weights.
     """
     _, kernel, channels, _ = shape
     fills = kernel > 1 and up(kernel * channels) < kernel * up(channels)
-    return one["groups"] == 1 and fills and encoding.format not in SPARSE
+    return op["groups"] == 1 and fills and encoding.format not in SPARSE
 
 
 def encoding_of(kind: TensorType) -> Encoding:

@@ -37,7 +37,7 @@ class Touch:
 
 
 def touches(plan: Plan) -> list[Touch]:
-    """Return what programs touch in the arena, in the order of the steps.
+    """Return the bytes of the arena that programs touch, in the order of the steps.
 
     Raises:
         EntryError: a transfer lies in no tensor that has its place at that time.
@@ -96,7 +96,7 @@ class ArenaUse:
 
 
 def use_of(plan: Plan, found: Sequence[Touch]) -> ArenaUse:
-    """Return what follows from the transfers of a plan.
+    """Return the use of the arena that follows from the transfers of a plan.
 
     A tensor takes its place from the first transfer on, or from the first operation behind the step
     that packs it, and keeps it up to the last transfer, or to the last operation before the step
@@ -127,7 +127,7 @@ def use_of(plan: Plan, found: Sequence[Touch]) -> ArenaUse:
 
 def _kept(plan: Plan) -> set[str]:
     """Return the tensors that the host needs."""
-    elsewhere = [one for one in plan.graph.operations if not one.on_chip]
+    elsewhere = [op for op in plan.graph.operations if not op.on_chip]
     return {*plan.graph.outputs, *(name for one in elsewhere for name in one.used)}
 
 

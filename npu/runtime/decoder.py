@@ -103,7 +103,7 @@ class Decoder:
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Decoder:
-        """Return what `record` was made from."""
+        """Return the decoder that `record` was made from."""
         tables = tuple((one["name"], one["bytes"]) for one in record["tables"])
         return cls(**{**record, "tables": tables, "sram_bytes": tuple(record["sram_bytes"])})
 

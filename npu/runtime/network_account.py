@@ -103,30 +103,30 @@ def _on_chip(plan: Plan, number: int) -> tuple[list[OperationLine], Cost]:
     return lines, end
 
 
-def _on_host(graph: Graph, one: Operation) -> OperationLine:
-    return _line(one, -1, macs_of(graph, one), Cost(), _touched(graph, one), "host", 0)
+def _on_host(graph: Graph, op: Operation) -> OperationLine:
+    return _line(op, -1, macs_of(graph, op), Cost(), _touched(graph, op), "host", 0)
 
 
-def _on_port(graph: Graph, one: Operation, product: Product | None) -> OperationLine:
+def _on_port(graph: Graph, op: Operation, product: Product | None) -> OperationLine:
     """Return the line of a product; its tiles multiply what is asked for and nothing else."""
-    macs = macs_of(graph, one)
-    cost = Cost(macs=macs if one["format"] in TILED else 0)
-    line = _line(one, -1, macs, cost, _touched(graph, one), "port", 0)
+    macs = macs_of(graph, op)
+    cost = Cost(macs=macs if op["format"] in TILED else 0)
+    line = _line(op, -1, macs, cost, _touched(graph, op), "port", 0)
     return line if product is None else replace(line, port_operations=product.operations)
 
 
-def _touched(graph: Graph, one: Operation) -> int:
+def _touched(graph: Graph, op: Operation) -> int:
     """Return the bytes that the host reads and writes for an operation."""
-    touched = [graph.type(name) for name in (*one.used, *one.outputs) if not graph[name].constant]
+    touched = [graph.type(name) for name in (*op.used, *op.outputs) if not graph[name].constant]
     return sum(kind.size * kind.element.dtype.itemsize for kind in touched)
 
 
 def _line(
-    one: Operation, segment: int, macs: int, cost: Cost, host: int, bound: str, ideal: int
+    op: Operation, segment: int, macs: int, cost: Cost, host: int, bound: str, ideal: int
 ) -> OperationLine:
-    target, reason = (one.place.target.value, one.place.reason) if one.place else ("host", "")
+    target, reason = (op.place.target.value, op.place.reason) if op.place else ("host", "")
     return OperationLine(
-        one.name, one.kind, one.source, target, reason, segment, macs, cost, host, bound, ideal
+        op.name, op.kind, op.source, target, reason, segment, macs, cost, host, bound, ideal
     )
 
 
@@ -139,7 +139,7 @@ def disagreements(
     only fewer beats than the program takes are wrong.
     """
     found = []
-    lines = {one.name: one for one in report.operations}
+    lines = {op.name: op for op in report.operations}
     for name, product in (products or {}).items():
         wanted = lines[name].cost.macs
         if product.macs != wanted:

@@ -227,7 +227,7 @@ class Plan:
     @cached_property
     def operations(self) -> dict[str, Operation]:
         """The operations of the graph, by name."""
-        return {one.name: one for one in self.graph.operations}
+        return {op.name: op for op in self.graph.operations}
 
     def operation(self, name: str) -> Operation:
         """Return an operation of the graph."""

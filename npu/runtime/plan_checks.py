@@ -70,7 +70,7 @@ def check_host(plan: Plan) -> None:
         GraphError: a small plan would take much memory or time.
     """
     graph = plan.graph
-    here = [one for one in graph.operations if not one.on_chip]
+    here = [op for op in graph.operations if not op.on_chip]
     constants = [name for name, one in graph.tensors.items() if one.constant]
     given = len(plan.stream) + len(plan.constants)
     given += sum(graph.type(name).bytes for name in (*graph.inputs, *constants))
@@ -86,14 +86,14 @@ def check_host(plan: Plan) -> None:
             )
 
 
-def _work(graph: Graph, one: Operation) -> int:
-    window = math.prod(one["window"]) if one.kind.endswith("pool") else 0
-    return macs_of(graph, one) + window * graph.type(one.outputs[0]).size
+def _work(graph: Graph, op: Operation) -> int:
+    window = math.prod(op["window"]) if op.kind.endswith("pool") else 0
+    return macs_of(graph, op) + window * graph.type(op.outputs[0]).size
 
 
 def _check_steps(plan: Plan) -> None:
     """Every segment and every operation of the host runs once."""
-    elsewhere = {one.name: one for one in plan.graph.operations if not one.on_chip}
+    elsewhere = {op.name: op for op in plan.graph.operations if not op.on_chip}
     done: Counter[object] = Counter()
     for number, step in enumerate(plan.steps):
         path = f"steps[{number}].of"

@@ -144,7 +144,7 @@ def plan_from(files: dict[str, bytes], place: str = "plan") -> Plan:
 
 
 def _record(data: bytes, place: str) -> object:
-    """Return what plan.json says."""
+    """Return the entries of plan.json."""
     wrong = "text that is no JSON"
     try:
         return json.loads(data, object_pairs_hook=_once)
@@ -189,7 +189,7 @@ def bytes_in(path: Path, most: int) -> bytes:
 
 
 def _info(plan: Plan) -> dict[str, Any]:
-    """Return what the image says of itself: it belongs to one plan."""
+    """Return the entries of the image on itself: it belongs to one plan."""
     return {
         "origin": asdict(plan.origin),
         "chip": asdict(plan.limits),

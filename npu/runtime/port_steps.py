@@ -26,7 +26,7 @@ ARENA_BYTES = PLACES * ENTRY + ROOM * (STAGE + max(SCRATCH_SIZES))
 
 async def multiply(
     port: CommandPort,
-    one: Operation,
+    op: Operation,
     values: Sequence[Array | None],
     submit: Submit,
     arena: tuple[int, int],
@@ -35,7 +35,7 @@ async def multiply(
 
     Args:
         port: of the chip.
-        one: the operation.
+        op: the operation.
         values: its inputs.
         submit: by register, or by descriptors in `arena`.
         arena: (address, size) of memory.
@@ -45,16 +45,16 @@ async def multiply(
         CommandFailed: the hardware reports an error.
     """
     a, b = (_integers(value) for value in values[:2] if value is not None)
-    name = str(one["format"])
+    name = str(op["format"])
     try:
         if name == GROUPED:
             scales = _integers(values[2])
             kind = ScaleKind.Q8_8
-            return await group_matmul(port, a, b, scales, one["group"], kind, submit, arena=arena)
+            return await group_matmul(port, a, b, scales, op["group"], kind, submit, arena=arena)
         fmt = Format(name.upper())
-        return await matmul(port, a, b, fmt, submit, arena=arena, exact=one["exact"])
+        return await matmul(port, a, b, fmt, submit, arena=arena, exact=op["exact"])
     except RequestError as error:
-        raise GraphError(f"{named(one)}: {error}") from None
+        raise GraphError(f"{named(op)}: {error}") from None
 
 
 def _integers(value: Array | None) -> Array:

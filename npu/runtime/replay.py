@@ -84,7 +84,7 @@ class RingChip(ReplayChip, Protocol):
     """A chip with a command port."""
 
     async def multiply(
-        self, one: Operation, values: Sequence[Array | None], by: By, arena: tuple[int, int]
+        self, op: Operation, values: Sequence[Array | None], by: By, arena: tuple[int, int]
     ) -> Product:
         """Multiply matrices, by register or by descriptors in an arena."""
 
@@ -162,14 +162,14 @@ class DrivenChip:
         await self._clear()
 
     async def multiply(
-        self, one: Operation, values: Sequence[Array | None], by: By, arena: tuple[int, int]
+        self, op: Operation, values: Sequence[Array | None], by: By, arena: tuple[int, int]
     ) -> Product:
         """Multiply matrices, by register or by descriptors in an arena."""
         await self.check_idle()
         port = await CommandPort.connect(self.bus)
         submit: Submit = "descriptor" if by == "ring" else "register"
         try:
-            return await multiply(port, one, values, submit, arena)
+            return await multiply(port, op, values, submit, arena)
         finally:
             # Programs share the interrupt line, which is high until then.
             await port.clear()

@@ -106,13 +106,13 @@ class NetworkReport:
     @property
     def cost(self) -> Cost:
         """Of all segments, and of the command port."""
-        port = (one.cost for one in self.operations if one.on_port)
+        port = (op.cost for op in self.operations if op.on_port)
         return total([*(one.cost for one in self.segments), *port])
 
     @property
     def macs(self) -> int:
         """That the network asks for and the chip executes."""
-        return sum(one.macs for one in self.operations if one.segment >= 0 or one.on_port)
+        return sum(op.macs for op in self.operations if op.segment >= 0 or op.on_port)
 
     @property
     def ideal(self) -> int:
@@ -142,13 +142,13 @@ class NetworkReport:
             "total": {
                 "macs": self.macs,
                 "cost": asdict(self.cost),
-                "host_bytes": sum(one.host_bytes for one in self.operations),
-                "port_operations": sum(one.port_operations or 0 for one in self.operations),
+                "host_bytes": sum(op.host_bytes for op in self.operations),
+                "port_operations": sum(op.port_operations or 0 for op in self.operations),
                 "ideal": self.ideal,
                 "cycles": self.cycles,
             },
             "weights": dict(self.weights),
             "segments": [asdict(one) for one in self.segments],
-            "operations": [{**asdict(one), "padding": one.padding} for one in self.operations],
+            "operations": [{**asdict(op), "padding": op.padding} for op in self.operations],
         }
         return found | ({"states": list(self.states)} if self.states else {})

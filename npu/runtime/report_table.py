@@ -81,9 +81,9 @@ def _caption(report: NetworkReport, measured: bool) -> str:
 def _reasons(report: NetworkReport) -> dict[str, list[str]]:
     """Return the names of the operations of the host by reason."""
     found: dict[str, list[str]] = {}
-    for one in report.operations:
-        if one.segment < 0 and not one.on_port:
-            found.setdefault(one.reason, []).append(one.name)
+    for op in report.operations:
+        if op.segment < 0 and not op.on_port:
+            found.setdefault(op.reason, []).append(op.name)
     return found
 
 
@@ -115,7 +115,7 @@ def _on_chip(one: OperationLine, measured: bool) -> list[str]:
 
 
 def _short(one: OperationLine) -> str:
-    """Return what an operation was in its file: the first and the last of several."""
+    """Return the name of an operation in its file: the first and the last of several."""
     parts = [part.removeprefix("stablehlo.") for part in one.source.split(" + ")]
     if not one.source:
         return one.kind

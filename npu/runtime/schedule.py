@@ -45,8 +45,8 @@ def batches_of(steps: Sequence[PlanStep]) -> tuple[tuple[int, ...], ...]:
 class _Schedule:
     def __init__(self, graph: Graph, segments: Sequence[PlannedSegment]) -> None:
         self.segments = segments
-        self.operations = {one.name: one for one in graph.operations}
-        elsewhere = [one for one in graph.operations if not one.on_chip]
+        self.operations = {op.name: op for op in graph.operations}
+        elsewhere = [op for op in graph.operations if not op.on_chip]
         self.fetched = {*graph.outputs, *(name for one in elsewhere for name in one.used)}
         self.constant = {name for name, one in graph.tensors.items() if one.constant}
         self.arena: set[str] = set()
@@ -79,6 +79,6 @@ class _Schedule:
                 if name in self.fetched:
                     yield PlanStep(Action.UNPACK, name, (name,), (name,))
 
-    def other(self, one: Operation) -> PlanStep:
-        reads = tuple(dict.fromkeys(name for name in one.used if name not in self.constant))
-        return PlanStep(Action.PORT if one.on_port else Action.HOST, one.name, reads, one.outputs)
+    def other(self, op: Operation) -> PlanStep:
+        reads = tuple(dict.fromkeys(name for name in op.used if name not in self.constant))
+        return PlanStep(Action.PORT if op.on_port else Action.HOST, op.name, reads, op.outputs)

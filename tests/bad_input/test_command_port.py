@@ -263,7 +263,10 @@ TILE = Gemm.packed(S8, 1, 1, 1)
             "ProgramDescriptor.base: given 4104, allowed multiples of 16 0 to 4294967232",
         ),
         (ProgramDescriptor(0, 0), "ProgramDescriptor.length: given 0, allowed 1 to 268435456"),
-        (ProgramDescriptor(0, 1, pos=-1), "ProgramDescriptor.pos: given -1, allowed 0 to 4294967295"),
+        (
+            ProgramDescriptor(0, 1, pos=-1),
+            "ProgramDescriptor.pos: given -1, allowed 0 to 4294967295",
+        ),
         (
             ProgramDescriptor(0, 1, token=1 << 32),
             "ProgramDescriptor.token: given 4294967296, allowed 0 to 4294967295",

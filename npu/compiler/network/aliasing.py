@@ -25,31 +25,31 @@ PARAMETERS: Mapping[str, tuple[int, ...]] = {
 """Inputs that are parameters where they are constant: they come from the stream."""
 
 
-def laid(graph: Graph, one: Operation) -> list[tuple[int, str]]:
+def laid(graph: Graph, op: Operation) -> list[tuple[int, str]]:
     """Return the inputs of an operation that lie in rows, by number: all but its parameters."""
-    parameters = PARAMETERS.get(one.kind, ())
-    last = len(one.inputs) - 1
-    operand = last if one.attributes.get("combine") else None
+    parameters = PARAMETERS.get(op.kind, ())
+    last = len(op.inputs) - 1
+    operand = last if op.attributes.get("combine") else None
     return [
         (number, name)
-        for number, name in enumerate(one.inputs)
+        for number, name in enumerate(op.inputs)
         if name and not (number in parameters and number != operand and graph[name].constant)
     ]
 
 
-def accepts(graph: Graph, one: Operation, number: int, view: StorageView) -> bool:
+def accepts(graph: Graph, op: Operation, number: int, view: StorageView) -> bool:
     """Whether an operation can read (number >= 0) or write (-1) a view."""
     axes = len(view.shape)
-    match one.kind:
+    match op.kind:
         case "conv" | "maxpool" | "avgpool":
             return view.at(0).rows() is not None
         case "attention" if number == 3:
             return view.rows() is not None and view.offset % 16 == 0
         case "attention":
             return axes == 4 and view.rows(2) is not None and view.offset % 16 == 0
-        case "matmul" if axes > 2 and not graph[one.inputs[1]].constant:
+        case "matmul" if axes > 2 and not graph[op.inputs[1]].constant:
             return view.rows(axes - 2) is not None
-        case _ if one.kind in (*VIEWS, "concat", "pad", "expand", "gather"):
+        case _ if op.kind in (*VIEWS, "concat", "pad", "expand", "gather"):
             return True
     return view.rows() is not None
 
@@ -80,23 +80,23 @@ class _Aliasing:
 
     def layout(self) -> Layout:
         """Return the layout."""
-        for one in reversed(self.operations):
-            if one.kind == "concat":
-                self._join(one)
-        for one in self.operations:
-            for _, name in laid(self.graph, one):
+        for op in reversed(self.operations):
+            if op.kind == "concat":
+                self._join(op)
+        for op in self.operations:
+            for _, name in laid(self.graph, op):
                 self._fresh(name)
-            name = one.outputs[0]
+            name = op.outputs[0]
             if name in self.views:
                 continue
-            view = self._moved(one)
+            view = self._moved(op)
             if view is None:
                 result = self._fresh(name)
-                if one.kind in VIEWS and name not in self.outside and self._impose(one, result):
-                    self.free.add(one.name)
+                if op.kind in VIEWS and name not in self.outside and self._impose(op, result):
+                    self.free.add(op.name)
             else:
                 self.views[name] = view
-                self.free.add(one.name)
+                self.free.add(op.name)
         return Layout(self.views, self.bytes, frozenset(self.free))
 
     def _fresh(self, name: str) -> StorageView:
@@ -108,23 +108,23 @@ class _Aliasing:
             self.bytes[name] = view.end
         return self.views[name]
 
-    def _moved(self, one: Operation) -> StorageView | None:
+    def _moved(self, op: Operation) -> StorageView | None:
         """Return the result of a move as a view, if those who read it can read it there."""
-        name = one.outputs[0]
-        if one.kind not in VIEWS or name in self.outside:
+        name = op.outputs[0]
+        if op.kind not in VIEWS or name in self.outside:
             return None
-        source = self.views[one.inputs[0]]
-        view = moved(source, one, self.graph.type(name).shape)
+        source = self.views[op.inputs[0]]
+        view = moved(source, op, self.graph.type(name).shape)
         if view is None or source.element != view.element:
             return None
         return view if self._readable(name, view) else None
 
-    def _impose(self, one: Operation, result: StorageView) -> bool:
+    def _impose(self, op: Operation, result: StorageView) -> bool:
         """Let who makes the input of a move write where the result lies; say whether it does."""
-        name = one.inputs[0]
+        name = op.inputs[0]
         old, producer = self.views[name], self.producers.get(name)
-        view = unmoved(result, one, self.graph.type(name).shape)
-        alone = producer is not None and self.consumers[name] == [one] and name not in self.outside
+        view = unmoved(result, op, self.graph.type(name).shape)
+        alone = producer is not None and self.consumers[name] == [op] and name not in self.outside
         if view is None or producer is None or not alone or old.element != view.element:
             return False
         if producer.name in self.free:
@@ -145,17 +145,17 @@ class _Aliasing:
             if read == name
         )
 
-    def _join(self, one: Operation) -> None:
+    def _join(self, op: Operation) -> None:
         """Let the producers of a concatenation's inputs write into its result."""
-        result = self._fresh(one.outputs[0])
-        shapes = [self.graph.type(name).shape for name in one.inputs]
-        axis = one["axis"] % len(result.shape)
+        result = self._fresh(op.outputs[0])
+        shapes = [self.graph.type(name).shape for name in op.inputs]
+        axis = op["axis"] % len(result.shape)
         parts = parts_of(result, shapes, axis)
         if parts is None:
             return
-        for name, part in zip(one.inputs, parts, strict=True):
+        for name, part in zip(op.inputs, parts, strict=True):
             producer = self.producers.get(name)
-            alone = one.inputs.count(name) == 1 and name not in self.views
+            alone = op.inputs.count(name) == 1 and name not in self.views
             if producer is None or not alone or name in self.outside:
                 continue
             if producer.kind in VIEWS or not accepts(self.graph, producer, -1, part):
@@ -164,11 +164,11 @@ class _Aliasing:
                 self.views[name] = part
 
 
-def in_place(layout: Layout, one: Operation, result: StorageView) -> list[bool]:
+def in_place(layout: Layout, op: Operation, result: StorageView) -> list[bool]:
     """Return for each input of a concatenation whether it lies in the result already."""
-    axis = one["axis"] % len(result.shape)
-    shapes = [layout.views[name].shape for name in one.inputs]
+    axis = op["axis"] % len(result.shape)
+    shapes = [layout.views[name].shape for name in op.inputs]
     parts = parts_of(result, shapes, axis)
     if parts is None:
-        return [False] * len(one.inputs)
-    return [layout.views[n] == p for n, p in zip(one.inputs, parts, strict=True)]
+        return [False] * len(op.inputs)
+    return [layout.views[n] == p for n, p in zip(op.inputs, parts, strict=True)]

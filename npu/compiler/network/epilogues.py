@@ -34,7 +34,7 @@ class AfterSums:
     epilogue: Epilogue
 
     def columns(self, first: int, count: int) -> AfterSums:
-        """Return what follows in some of the columns."""
+        """Return the same steps on some of the columns."""
         if self.channels is None:
             return self
         cut = slice(first, first + count)
@@ -45,7 +45,7 @@ class AfterSums:
 
 
 def finish_of(operation: Operation, columns: int, correction: npt.NDArray[np.int64]) -> AfterSums:
-    """Return what follows the sums of an operation.
+    """Return the steps between the sums of an operation and its result.
 
     Args:
         operation: a matmul or conv with its integers.

@@ -31,48 +31,48 @@ ROWS = (128, 112, 96, 80, 64, 48, 32, 24, 16, 8, 4, 2, 1)
 """Rows of a chunk of a product, the most first."""
 
 
-def kernels_of(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
+def kernels_of(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
     """Return the kernels of an operation, the best that fit the context's budget.
 
     Raises CompileError if there are none.
     """
-    if one.kind not in _MAKERS:
-        raise CompileError(f"{one.name}: {one.kind} is no operation of the chip")
-    made = _MAKERS[one.kind](context, layout, one)
+    if op.kind not in _MAKERS:
+        raise CompileError(f"{op.name}: {op.kind} is no operation of the chip")
+    made = _MAKERS[op.kind](context, layout, op)
     for kernel in made:
         if kernel.sram_bytes > context.budget:
             raise CompileError(
-                f"{one.name}: needs {kernel.sram_bytes} bytes of SRAM beside what lies there, "
+                f"{op.name}: needs {kernel.sram_bytes} bytes of SRAM beside what lies there, "
                 f"there are {context.budget}"
             )
     return made
 
 
-def _views(context: Context, one: Operation, *numbers: int) -> list[StorageView]:
-    return [context.view(one.inputs[number]) for number in numbers]
+def _views(context: Context, op: Operation, *numbers: int) -> list[StorageView]:
+    return [context.view(op.inputs[number]) for number in numbers]
 
 
-def _operand(context: Context, one: Operation) -> StorageView | None:
-    return context.view(one.inputs[-1]) if one["combine"] else None
+def _operand(context: Context, op: Operation) -> StorageView | None:
+    return context.view(op.inputs[-1]) if op["combine"] else None
 
 
-def _matmul(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
-    weight = context.graph.constant(one.inputs[1])
-    writes, operand = context.view(one.outputs[0]), _operand(context, one)
-    (a,) = _views(context, one, 0)
+def _matmul(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
+    weight = context.graph.constant(op.inputs[1])
+    writes, operand = context.view(op.outputs[0]), _operand(context, op)
+    (a,) = _views(context, op, 0)
     if weight is None:
-        (b,) = _views(context, one, 1)
-        return [BatchedKernel(context, one, a, b, operand, writes)]
-    wide = weight.astype(np.int64) - int(one["b_zero"])
-    wide = wide.swapaxes(-1, -2) if one["transpose_b"] else wide
+        (b,) = _views(context, op, 1)
+        return [BatchedKernel(context, op, a, b, operand, writes)]
+    wide = weight.astype(np.int64) - int(op["b_zero"])
+    wide = wide.swapaxes(-1, -2) if op["transpose_b"] else wide
     if wide.ndim == 2:
-        return [_linear(context, one, a, wide, operand, writes)]
+        return [_linear(context, op, a, wide, operand, writes)]
     made = []
     for number, index in enumerate(np.ndindex(*writes.shape[:-2])):
         made.append(
             _linear(
                 context,
-                replace(one, name=f"{one.name}.{number}"),
+                replace(op, name=f"{op.name}.{number}"),
                 matrix_at(a, index),
                 wide[outer_index(wide.shape, index)],
                 None if operand is None else matrix_at(operand, index),
@@ -84,90 +84,90 @@ def _matmul(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
 
 def _linear(
     context: Context,
-    one: Operation,
+    op: Operation,
     a: StorageView,
     weight: np.ndarray,
     operand: StorageView | None,
     writes: StorageView,
 ) -> Kernel:
-    zero = "a_zero" if one.kind == "matmul" else "x_zero"
-    correction = -int(one[zero]) * weight.sum(0)
+    zero = "a_zero" if op.kind == "matmul" else "x_zero"
+    correction = -int(op[zero]) * weight.sum(0)
     for most in ROWS:
-        kernel = LinearKernel(context, one, a, weight, operand, writes, correction, most)
+        kernel = LinearKernel(context, op, a, weight, operand, writes, correction, most)
         if kernel.sram_bytes <= context.budget:
             return kernel
     raise CompileError(
-        f"{one.name}: one row needs {kernel.sram_bytes} bytes of SRAM, there are {context.budget}"
+        f"{op.name}: one row needs {kernel.sram_bytes} bytes of SRAM, there are {context.budget}"
     )
 
 
-def _conv(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
-    weight = context.graph.constant(one.inputs[1])
+def _conv(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
+    weight = context.graph.constant(op.inputs[1])
     if weight is None:
-        raise CompileError(f"{one.name}: a filter that is not constant")
-    (x,) = _views(context, one, 0)
-    writes, operand = context.view(one.outputs[0]), _operand(context, one)
+        raise CompileError(f"{op.name}: a filter that is not constant")
+    (x,) = _views(context, op, 0)
+    writes, operand = context.view(op.outputs[0]), _operand(context, op)
     views = [view for view in (x, operand, writes) if view is not None]
-    pixel = weight.shape[:2] == (1, 1) and one["groups"] == 1 and tuple(one["strides"]) == (1, 1)
-    if pixel and not any(one["pads"]) and all(view.rows() for view in views):
-        wide = weight[0, 0].astype(np.int64) - int(one["w_zero"])
-        return [_linear(context, one, x, wide, operand, writes)]
-    return [conv_kernel(context, one, x, operand, writes)]
+    pixel = weight.shape[:2] == (1, 1) and op["groups"] == 1 and tuple(op["strides"]) == (1, 1)
+    if pixel and not any(op["pads"]) and all(view.rows() for view in views):
+        wide = weight[0, 0].astype(np.int64) - int(op["w_zero"])
+        return [_linear(context, op, x, wide, operand, writes)]
+    return [conv_kernel(context, op, x, operand, writes)]
 
 
 def _rows(kind: Callable[..., Kernel], count: int) -> Callable[..., list[Kernel]]:
-    def make(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
+    def make(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
         del layout
-        reads = _views(context, one, *range(count))
-        return [kind(context, one, reads, context.view(one.outputs[0]))]
+        reads = _views(context, op, *range(count))
+        return [kind(context, op, reads, context.view(op.outputs[0]))]
 
     return make
 
 
-def _rope(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
-    return [RopeKernel(context, one, context.view(one.inputs[0]), context.view(one.outputs[0]))]
+def _rope(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
+    return [RopeKernel(context, op, context.view(op.inputs[0]), context.view(op.outputs[0]))]
 
 
-def _attention(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
-    reads = _views(context, one, *range(len(one.used)))
-    return [AttentionKernel(context, one, reads, context.view(one.outputs[0]))]
+def _attention(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
+    reads = _views(context, op, *range(len(op.used)))
+    return [AttentionKernel(context, op, reads, context.view(op.outputs[0]))]
 
 
 def _pool(kind: Callable[..., Kernel]) -> Callable[..., list[Kernel]]:
-    def make(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
-        x, writes = context.view(one.inputs[0]), context.view(one.outputs[0])
+    def make(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
+        x, writes = context.view(op.inputs[0]), context.view(op.outputs[0])
         for parts in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128):
-            kernel = kind(context, one, x, writes, -(-writes.shape[1] // parts))
+            kernel = kind(context, op, x, writes, -(-writes.shape[1] // parts))
             if kernel.sram_bytes <= context.budget:
                 return [kernel]
         raise CompileError(
-            f"{one.name}: a row of windows needs {kernel.sram_bytes} bytes of SRAM, there are "
+            f"{op.name}: a row of windows needs {kernel.sram_bytes} bytes of SRAM, there are "
             f"{context.budget}"
         )
 
     return make
 
 
-def _mean(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
-    x, writes = context.view(one.inputs[0]), context.view(one.outputs[0])
-    axes = sorted(axis % len(x.shape) for axis in one["axes"])
+def _mean(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
+    x, writes = context.view(op.inputs[0]), context.view(op.outputs[0])
+    axes = sorted(axis % len(x.shape) for axis in op["axes"])
     outer = axes[0]
     if axes != list(range(outer, len(x.shape) - 1)):
-        raise CompileError(f"{one.name}: a mean over axes {axes}, allowed those before the last")
-    return [MeanKernel(context, one, x, writes, outer)]
+        raise CompileError(f"{op.name}: a mean over axes {axes}, allowed those before the last")
+    return [MeanKernel(context, op, x, writes, outer)]
 
 
-def _move(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
-    if one.name in layout.free:
+def _move(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
+    if op.name in layout.free:
         return []
-    x, writes = context.view(one.inputs[0]), context.view(one.outputs[0])
-    if one.kind == "transpose" and x.size == 1:
-        turned = _turned(x, writes, tuple(one["order"]))
+    x, writes = context.view(op.inputs[0]), context.view(op.outputs[0])
+    if op.kind == "transpose" and x.size == 1:
+        turned = _turned(x, writes, tuple(op["order"]))
         if turned is not None:
-            return [TurnKernel(context, one, *turned)]
-    index = index_map(one, x.shape, writes.shape)
-    fill = int(one.attributes.get("value_int", 0))  # type: ignore[arg-type]
-    return [MoveKernel(context, one, x, writes, index, fill)]
+            return [TurnKernel(context, op, *turned)]
+    index = index_map(op, x.shape, writes.shape)
+    fill = int(op.attributes.get("value_int", 0))  # type: ignore[arg-type]
+    return [MoveKernel(context, op, x, writes, index, fill)]
 
 
 def _turned(
@@ -190,23 +190,23 @@ def _turned(
     return None
 
 
-def _concat(context: Context, layout: Layout, one: Operation) -> list[Kernel]:
-    result = context.view(one.outputs[0])
-    there = in_place(layout, one, result)
-    axis = one["axis"] % len(result.shape)
-    shapes = [context.view(name).shape for name in one.inputs]
+def _concat(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
+    result = context.view(op.outputs[0])
+    there = in_place(layout, op, result)
+    axis = op["axis"] % len(result.shape)
+    shapes = [context.view(name).shape for name in op.inputs]
     parts = parts_of(result, shapes, axis)
     made: list[Kernel] = []
     at = 0
-    for number, name in enumerate(one.inputs):
+    for number, name in enumerate(op.inputs):
         view = context.view(name)
         if not there[number]:
             index = np.arange(int(np.prod(view.shape)), dtype=np.int64).reshape(view.shape)
-            part = Operation(f"{one.name}.{number}", "identity", (name,), one.outputs)
+            part = Operation(f"{op.name}.{number}", "identity", (name,), op.outputs)
             if parts is not None:
                 made.append(MoveKernel(context, part, view, parts[number], index))
             else:
-                raise CompileError(f"{one.name}: inputs that do not end at whole words")
+                raise CompileError(f"{op.name}: inputs that do not end at whole words")
         at += view.shape[axis]
     return made
 

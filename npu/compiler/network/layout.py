@@ -88,7 +88,7 @@ class StorageView:
         return Rows(self.offset, count, self.columns, pitch) if aligned else None
 
     def at(self, *indices: int) -> StorageView:
-        """Return what stands at indices of the first axes."""
+        """Return the view of the elements at indices of the first axes."""
         moved = sum(i * step for i, step in zip(indices, self.strides, strict=False))
         cut = len(indices)
         return replace(
@@ -113,15 +113,15 @@ def natural(storage: str, shape: tuple[int, ...], element: Element) -> StorageVi
     return StorageView(storage, 0, shape, tuple(reversed(strides)), element)
 
 
-def moved(view: StorageView, one: Operation, shape: tuple[int, ...]) -> StorageView | None:
+def moved(view: StorageView, op: Operation, shape: tuple[int, ...]) -> StorageView | None:
     """Return the result of a move as a view of its input; None if only instructions can make it."""
-    match one.kind:
+    match op.kind:
         case "identity":
             return replace(view, shape=shape or (1,))
         case "reshape":
             return reshaped(view, shape or (1,))
         case "transpose":
-            order = tuple(one["order"])
+            order = tuple(op["order"])
             if order[-1] != len(order) - 1:
                 return _transposed_units(view, order)
             return replace(
@@ -130,25 +130,25 @@ def moved(view: StorageView, one: Operation, shape: tuple[int, ...]) -> StorageV
                 strides=tuple(view.strides[i] for i in order),
             )
         case "slice":
-            return _sliced(view, one, shape)
+            return _sliced(view, op, shape)
     return None
 
 
-def unmoved(view: StorageView, one: Operation, shape: tuple[int, ...]) -> StorageView | None:
+def unmoved(view: StorageView, op: Operation, shape: tuple[int, ...]) -> StorageView | None:
     """Return the input of a move as a view of its result, so that the move is in its producer.
 
     Args:
         view: of the result.
-        one: the move.
+        op: the move.
         shape: of its input.
     """
-    match one.kind:
+    match op.kind:
         case "identity":
             return replace(view, shape=shape or (1,))
         case "reshape":
             return reshaped(view, shape or (1,))
         case "transpose":
-            order = tuple(one["order"])
+            order = tuple(op["order"])
             if order[-1] != len(order) - 1:
                 return None
             back = [order.index(i) for i in range(len(order))]
@@ -220,8 +220,8 @@ def _resplit(
     return tuple(reversed(result))
 
 
-def _sliced(view: StorageView, one: Operation, shape: tuple[int, ...]) -> StorageView | None:
-    starts, steps = one["starts"], one["steps"]
+def _sliced(view: StorageView, op: Operation, shape: tuple[int, ...]) -> StorageView | None:
+    starts, steps = op["starts"], op["steps"]
     if any(step < 0 for step in steps) or steps[-1] != 1 or starts[-1] * view.size % WORD:
         return None
     moved_by = sum(s * stride for s, stride in zip(starts, view.strides, strict=True))

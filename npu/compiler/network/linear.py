@@ -135,7 +135,7 @@ class LinearKernel(Kernel):
 
 
 def _plain_bias(operation: Operation, columns: int, correction: Wide) -> Wide | None:
-    """Return what int32 results have added; None for nothing."""
+    """Return the bias of int32 results; None for none."""
     bias = operation.integers.get("bias", np.zeros(1, np.int32)).astype(np.int64)
     total = np.broadcast_to(bias + correction, columns)
     return total if total.any() else None

@@ -42,13 +42,13 @@ def broadcast(graph: Graph) -> Graph:
     names = Names(all_names(graph))
     operations: list[Operation] = []
     added: list[Tensor] = []
-    for one in graph.operations:
-        if not one.on_chip or one.kind not in ELEMENTWISE:
-            operations.append(one)
+    for op in graph.operations:
+        if not op.on_chip or op.kind not in ELEMENTWISE:
+            operations.append(op)
             continue
-        shape = graph.type(one.outputs[0]).shape
+        shape = graph.type(op.outputs[0]).shape
         inputs = []
-        for name in one.inputs:
+        for name in op.inputs:
             kind = graph.type(name)
             if kind.shape == shape:
                 inputs.append(name)
@@ -61,12 +61,12 @@ def broadcast(graph: Graph) -> Graph:
                 added.append(Tensor(wide, replace(kind, shape=shape), full))
                 continue
             added.append(Tensor(wide, replace(kind, shape=shape)))
-            reason = f"{one.name} takes operands of one shape"
+            reason = f"{op.name} takes operands of one shape"
             place = OperationPlace(Target.NPU, reason)
             operations.append(
-                Operation(wide, "expand", (name,), (wide,), {"shape": shape}, one.source, place)
+                Operation(wide, "expand", (name,), (wide,), {"shape": shape}, op.source, place)
             )
-        operations.append(replace(one, inputs=tuple(inputs)))
+        operations.append(replace(op, inputs=tuple(inputs)))
     return graph.with_operations(operations, added)
 
 
@@ -99,19 +99,19 @@ def move_at_borders(graph: Graph) -> Graph:
     return graph
 
 
-def _wished(one: Operation) -> bool:
-    return one.place is not None and one.place.reason == WISH
+def _wished(op: Operation) -> bool:
+    return op.place is not None and op.place.reason == WISH
 
 
 def move_to_host(graph: Graph, error: MisfitError) -> Graph:
     """Return the graph with the move that an error names made by the host; else raise the error."""
-    found = [one for one in graph.operations if one.name == error.operation]
+    found = [op for op in graph.operations if op.name == error.operation]
     if not found or found[0].kind not in MOVES:
         raise error
     place = OperationPlace(Target.HOST, f"a move for which the chip has no room: {error}")
     return move_at_borders(
         graph.with_operations(
-            replace(one, place=place) if one is found[0] else one for one in graph.operations
+            replace(op, place=place) if op is found[0] else op for op in graph.operations
         )
     )
 
@@ -126,43 +126,43 @@ def pack_first_layers(graph: Graph) -> Graph:
     producers, consumers = graph.producers(), graph.consumers()
     operations: list[Operation] = []
     added: list[Tensor] = []
-    for one in graph.operations:
-        name = one.inputs[0] if one.inputs else ""
+    for op in graph.operations:
+        name = op.inputs[0] if op.inputs else ""
         from_host = bool(name) and (name not in producers or not producers[name].on_chip)
         if (
-            one.on_chip
-            and one.kind == "conv"
+            op.on_chip
+            and op.kind == "conv"
             and from_host
             and not graph[name].constant
             and len(consumers[name]) == 1
-            and _pays(graph, one)
+            and _pays(graph, op)
         ):
-            packed, tensors, conv = _packed(graph, one, names)
+            packed, tensors, conv = _packed(graph, op, names)
             operations += [*packed, conv]
             added += tensors
         else:
-            operations.append(one)
+            operations.append(op)
     return graph.with_operations(operations, added)
 
 
-def _pays(graph: Graph, one: Operation) -> bool:
-    weight = graph.type(one.inputs[1])
-    return packs(one, weight.shape, encoding_of(weight))
+def _pays(graph: Graph, op: Operation) -> bool:
+    weight = graph.type(op.inputs[1])
+    return packs(op, weight.shape, encoding_of(weight))
 
 
 def _packed(
-    graph: Graph, one: Operation, names: Names
+    graph: Graph, op: Operation, names: Names
 ) -> tuple[list[Operation], list[Tensor], Operation]:
     """Return the moves of the host, their tensors, and the convolution of what they make."""
-    name, weight_name = one.inputs[:2]
+    name, weight_name = op.inputs[:2]
     kind, weight = graph.type(name), graph.constant(weight_name)
     assert weight is not None
     batch, height, width, channels = kind.shape
     rows, kernel, _, outputs = weight.shape
-    columns = graph.type(one.outputs[0]).shape[2]
-    (_, stride), (_, dilation) = one["strides"], one["dilations"]
-    top, left, bottom, right = one["pads"]
-    place = OperationPlace(Target.HOST, f"packs the pixels of a row of the filter for {one.name}")
+    columns = graph.type(op.outputs[0]).shape[2]
+    (_, stride), (_, dilation) = op["strides"], op["dilations"]
+    top, left, bottom, right = op["pads"]
+    place = OperationPlace(Target.HOST, f"packs the pixels of a row of the filter for {op.name}")
     made: list[Operation] = []
     tensors: list[Tensor] = []
 
@@ -174,14 +174,14 @@ def _packed(
     ) -> str:
         result = names.fresh(f"{name}.packed")
         tensors.append(Tensor(result, replace(kind, shape=shape)))
-        made.append(Operation(result, move_kind, inputs, (result,), attributes, one.source, place))
+        made.append(Operation(result, move_kind, inputs, (result,), attributes, op.source, place))
         return result
 
     if left or right:
         sides = {"before": (0, 0, left, 0), "after": (0, 0, right, 0)}
         shape = (batch, height, width + left + right, channels)
         assert kind.quantisation is not None
-        border = int(one["pad_value"])
+        border = int(op["pad_value"])
         real = kind.quantisation.scale * (border - kind.quantisation.zero)
         zero = {"value": real, "value_int": border}
         name = move("pad", (name,), shape, {**sides, **zero})
@@ -204,10 +204,10 @@ def _packed(
     data = np.ascontiguousarray(weight.reshape(rows, 1, kernel * channels, outputs))
     tensors.append(Tensor(folded, replace(graph.type(weight_name), shape=data.shape), data))
     attributes = {
-        **one.attributes,
-        "strides": (one["strides"][0], 1),
-        "dilations": (one["dilations"][0], 1),
+        **op.attributes,
+        "strides": (op["strides"][0], 1),
+        "dilations": (op["dilations"][0], 1),
         "pads": (top, 0, bottom, 0),
     }
-    conv = replace(one, inputs=(packed, folded, *one.inputs[2:]), attributes=attributes)
+    conv = replace(op, inputs=(packed, folded, *op.inputs[2:]), attributes=attributes)
     return made, tensors, conv

@@ -145,17 +145,17 @@ def groups_of(
     """
     level: dict[str, int] = {}
     groups: list[list[Operation]] = []
-    for one in graph.operations:
+    for op in graph.operations:
         at = 0
-        for name in one.used:
+        for name in op.used:
             if name in level:
                 at = max(at, level[name])
-        while at < len(groups) and inside(groups[at][0]) != inside(one):
+        while at < len(groups) and inside(groups[at][0]) != inside(op):
             at += 1
         if at == len(groups):
             groups.append([])
-        groups[at].append(one)
-        for name in one.outputs:
+        groups[at].append(op)
+        for name in op.outputs:
             level[name] = at
     return groups
 
@@ -233,8 +233,8 @@ class _Compilation:
             storages,
         )
 
-    def _reads(self, one: Operation) -> list[str]:
-        return [name for _, name in laid(self.graph, one)]
+    def _reads(self, op: Operation) -> list[str]:
+        return [name for _, name in laid(self.graph, op)]
 
     def _outside(self, groups: list[list[Operation]]) -> frozenset[str]:
         """Return the tensors that cross the border of a segment."""

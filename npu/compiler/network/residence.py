@@ -155,18 +155,16 @@ class _Settling:
                 return None
         return found
 
-    def _made(
-        self, number: int, one: Operation, alive: frozenset[str], budget: int
-    ) -> list[Kernel]:
+    def _made(self, number: int, op: Operation, alive: frozenset[str], budget: int) -> list[Kernel]:
         known = self.made.get(number)
         if known is not None and known[:2] == (alive, budget):
             return known[2]
         if budget < 0:
-            raise CompileError(f"{one.name}: no room")
+            raise CompileError(f"{op.name}: no room")
         context = Context(
             self.graph, self.layout.views, frozenset(self.resident), self.limits, budget
         )
-        kernels = kernels_of(context, self.layout, one)
+        kernels = kernels_of(context, self.layout, op)
         self.made[number] = alive, budget, kernels
         return kernels
 

@@ -121,7 +121,9 @@ class CommandBuffer:
 
     def _add(self, descriptor: Descriptor) -> int:
         if not isinstance(descriptor, Command | ProgramDescriptor):
-            raise RequestError("descriptor", type(descriptor).__name__, "Command or ProgramDescriptor")
+            raise RequestError(
+                "descriptor", type(descriptor).__name__, "Command or ProgramDescriptor"
+            )
         descriptor.check(self.port.scratch_bytes)
         ternary = self._ternary
         operation = descriptor.operation if isinstance(descriptor, Command) else None

@@ -74,7 +74,9 @@ class Command:
             whole("Command.tag", self.tag, 0, 255)
         if self.stream is not None:
             if not isinstance(self.stream, StagedStream):
-                raise RequestError("Command.stream", type(self.stream).__name__, "StagedStream or None")
+                raise RequestError(
+                    "Command.stream", type(self.stream).__name__, "StagedStream or None"
+                )
             self.stream.check(scratch_bytes)
             if isinstance(self.operation, Scalar) and self.operation.a != self.stream.source:
                 raise RequestError(

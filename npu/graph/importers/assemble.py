@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from npu.graph.build import Builder
+from npu.graph.build import Builder, renamed
 from npu.graph.evaluate import run
 from npu.graph.form import (
     LARGEST,
@@ -214,25 +214,3 @@ class Assembler(Builder):
         graph = Graph(self.name, tuple(self.inputs), tuple(results), tensors, tuple(reversed(kept)))
         fresh = [self._names.fresh(wish) for wish in wishes]
         return renamed(graph, dict(zip(results, fresh, strict=True))) if wishes else graph
-
-
-def renamed(graph: Graph, names: Mapping[str, str]) -> Graph:
-    """Return a graph whose tensors have other names."""
-
-    def told(given: Iterable[str]) -> tuple[str, ...]:
-        return tuple(names.get(name, name) for name in given)
-
-    operations = tuple(
-        replace(one, inputs=told(one.inputs), outputs=told(one.outputs)) for one in graph.operations
-    )
-    tensors = {
-        names.get(name, name): replace(tensor, name=names.get(name, name))
-        for name, tensor in graph.tensors.items()
-    }
-    states = tuple(
-        replace(
-            one, input=names.get(one.input, one.input), output=names.get(one.output, one.output)
-        )
-        for one in graph.states
-    )
-    return Graph(graph.name, told(graph.inputs), told(graph.outputs), tensors, operations, states)

@@ -132,8 +132,8 @@ class _Import:
         self.read: set[str] = set()
         self.few_bits: dict[str, str] = {}
         self.pulp = dialect_pulp.is_pulp(model)
-        told = (*model.graph.value_info, *model.graph.output)
-        self.declared = {one.name: one.type for one in told}
+        infos = (*model.graph.value_info, *model.graph.output)
+        self.declared = {info.name: info.type for info in infos}
 
     def graph(self) -> Graph:
         source = self.model.graph
@@ -336,8 +336,8 @@ class _Import:
         imports = self._imports(version)
         # What graphs inside a node make has the shapes that the file says, if it says them.
         inside = any(one.HasField("g") for one in node.attribute)
-        told = self.declared if inside else {}
-        results = infer_outputs(node, imports, types, constants, names, told)
+        declared = self.declared if inside else {}
+        results = infer_outputs(node, imports, types, constants, names, declared)
         self.build.add_many(
             "host",
             read,

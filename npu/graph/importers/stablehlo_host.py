@@ -151,7 +151,7 @@ def _inline(operation: Any, called: dict[str, Any]) -> None:  # noqa: ANN401
             return
         (body,) = called[str(call.attributes["callee"]).replace('"', "")].regions[0].blocks
         fresh = dict(zip(body.arguments, call.operands, strict=True))
-        *steps, end = [one.operation for one in body.operations]
+        *steps, end = [op.operation for op in body.operations]
         with ir.InsertionPoint(call):
             for one in steps:
                 fresh |= zip(one.results, _copied(one, fresh).results, strict=True)
@@ -165,9 +165,9 @@ def _inner(operation: Any) -> Iterator[Any]:  # noqa: ANN401
     """Yield the operations inside one, at any depth."""
     for region in operation.regions:
         for block in region.blocks:
-            for one in block.operations:
-                yield one.operation
-                yield from _inner(one.operation)
+            for op in block.operations:
+                yield op.operation
+                yield from _inner(op.operation)
 
 
 def _check(module: Any, operator: str) -> Any:  # noqa: ANN401
@@ -177,7 +177,7 @@ def _check(module: Any, operator: str) -> Any:  # noqa: ANN401
         names = ", ".join(str(one.operation.name) for one in found[:4])
         raise GraphError(f"a module of {names or 'nothing'}, allowed one function")
     (block,) = found[0].regions[0].blocks
-    operations = [one.operation for one in block.operations]
+    operations = [op.operation for op in block.operations]
     if [str(one.name) for one in operations] != [operator, "func.return"]:
         names = ", ".join(str(one.name) for one in operations[:4])
         raise GraphError(f"a function of {names}, allowed {operator} and its return")

@@ -62,9 +62,9 @@ def load(source: object, file: str, shapes: Mapping[str, tuple[int, ...]]) -> Mo
 def functions(module: Module) -> dict[str, Any]:
     """Return the functions of a module by name, "@" in front."""
     found = {}
-    for one in module.body.operations:
-        if one.operation.name == "func.func":
-            found["@" + one.operation.attributes["sym_name"].value] = one.operation
+    for op in module.body.operations:
+        if op.operation.name == "func.func":
+            found["@" + op.operation.attributes["sym_name"].value] = op.operation
     return found
 
 

@@ -101,8 +101,8 @@ class ModuleReader:
         outer = self._values
         self._values = dict(zip(block.arguments, inputs, strict=True))
         results: tuple[str, ...] = ()
-        for one in block.operations:
-            operation = one.operation
+        for op in block.operations:
+            operation = op.operation
             if operation.name in ("func.return", "stablehlo.return"):
                 results = tuple(self._values[value] for value in operation.operands)
             else:

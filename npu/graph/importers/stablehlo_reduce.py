@@ -26,7 +26,7 @@ _BITWISE = ("stablehlo.and", "stablehlo.or")
 def _body(step: Step) -> str | None:
     """Return the one operation of both arguments that a reduction applies, if it is one."""
     block = step.operation.regions[0].blocks[0]
-    found = [one.operation for one in block.operations]
+    found = [op.operation for op in block.operations]
     if len(found) != 2 or found[0].name not in _BODIES:
         return None
     if set(found[0].operands) != set(block.arguments):
@@ -73,11 +73,11 @@ def reduce(step: Step) -> str | tuple[str, ...] | None:
 
 def _largest(step: Step, axes: tuple[int, ...]) -> tuple[str, ...] | None:
     """Map the reduction of values and indices that finds the first largest value."""
-    names = [one.operation.name for one in step.operation.regions[0].blocks[0].operations]
+    names = [op.operation.name for op in step.operation.regions[0].blocks[0].operations]
     directions = [
-        last_word(one.operation.attributes["comparison_direction"])
-        for one in step.operation.regions[0].blocks[0].operations
-        if one.operation.name == "stablehlo.compare"
+        last_word(op.operation.attributes["comparison_direction"])
+        for op in step.operation.regions[0].blocks[0].operations
+        if op.operation.name == "stablehlo.compare"
     ]
     places = step.build.value(step.inputs[1])
     # As jax writes argmax: larger or not a number, equal and an earlier index.

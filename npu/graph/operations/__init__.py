@@ -63,7 +63,7 @@ def kind_of(operation: Operation) -> Kind:
 def infer(
     kind: str, attributes: Mapping[str, Any], types: Sequence[TensorType | None]
 ) -> tuple[ResultType, ...]:
-    """Return what the type rule of a kind says about its outputs.
+    """Return the types of the outputs of a kind, as far as its type rule knows them.
 
     Args:
         kind: a name of the table.

@@ -68,9 +68,9 @@ def must(sentence: str) -> Callable[[Refusal], Constraint]:
 def constant(what: str, index: int) -> Constraint:
     """Make the constraint that an input, if it is given, is constant."""
 
-    def refusal(known: Known, one: Operation) -> str:
-        given = len(one.inputs) > index and one.inputs[index]
-        unknown = given and known.value(one.inputs[index]) is None
+    def refusal(known: Known, op: Operation) -> str:
+        given = len(op.inputs) > index and op.inputs[index]
+        unknown = given and known.value(op.inputs[index]) is None
         return f"its {what} is not constant" if unknown else ""
 
     return Constraint(f"the {what} is constant", refusal)
@@ -98,11 +98,11 @@ def mask_of_scores(known: Known, one: Operation) -> str:
 def given_as_bytes(what: str, *inputs: int) -> Constraint:
     """Make the constraint that constant integers are bytes."""
 
-    def refusal(known: Known, one: Operation) -> str:
+    def refusal(known: Known, op: Operation) -> str:
         for index in inputs:
-            given = known.given_integers(one.inputs[index])
+            given = known.given_integers(op.inputs[index])
             if given is not None and given[1].element not in (Element.I8, Element.U8):
-                return f"{one.inputs[index]!r} is given as {given[1].element}, the chip takes bytes"
+                return f"{op.inputs[index]!r} is given as {given[1].element}, the chip takes bytes"
         return ""
 
     return Constraint(f"integers of {what} are given as int8 or uint8", refusal)
@@ -111,8 +111,8 @@ def given_as_bytes(what: str, *inputs: int) -> Constraint:
 def row(what: str, length_of: Callable[[Known, Operation], int]) -> Constraint:
     """Make the constraint that a row is not longer than its engine takes."""
 
-    def refusal(known: Known, one: Operation) -> str:
-        length = length_of(known, one)
+    def refusal(known: Known, op: Operation) -> str:
+        length = length_of(known, op)
         return f"a row has {length} elements, the chip takes {ROW_MOST}" * (length > ROW_MOST)
 
     return Constraint(f"a row has at most {ROW_MOST:,} {what}", refusal)
@@ -122,37 +122,37 @@ NO_OVERFLOW = Constraint("the int32 accumulators cannot overflow for any input")
 
 
 @must(f"the inner axis has at most {FIELD_MOST:,} elements, {DEPTH_MOST:,} between activations")
-def matmul_depth(known: Known, one: Operation) -> str:
+def matmul_depth(known: Known, op: Operation) -> str:
     """Refuse an inner axis that no field holds."""
-    shape = known.graph.type(one.inputs[0]).shape
-    depth = shape[-2] if one["transpose_a"] else shape[-1]
-    most = DEPTH_MOST if known.value(one.inputs[1]) is None else FIELD_MOST
+    shape = known.graph.type(op.inputs[0]).shape
+    depth = shape[-2] if op["transpose_a"] else shape[-1]
+    most = DEPTH_MOST if known.value(op.inputs[1]) is None else FIELD_MOST
     return f"its inner axis has {depth} elements, the chip takes {most}" * (depth > most)
 
 
 @must(f"the result has at most {FIELD_MOST:,} columns")
-def matmul_columns(known: Known, one: Operation) -> str:
+def matmul_columns(known: Known, op: Operation) -> str:
     """Refuse more columns than a field holds."""
-    columns = known.graph.type(one.outputs[0]).shape[-1]
+    columns = known.graph.type(op.outputs[0]).shape[-1]
     return f"its result has {columns} columns, the chip takes {FIELD_MOST}" * (columns > FIELD_MOST)
 
 
 @must("weights have one scale, or one for each index of an axis that is not summed over")
-def scales_beside_sums(known: Known, one: Operation) -> str:
+def scales_beside_sums(known: Known, op: Operation) -> str:
     """Refuse weights with scales along the axis that is summed over."""
-    given = known.given_integers(one.inputs[1])
+    given = known.given_integers(op.inputs[1])
     if given is None or given[1].quantisation is None or given[1].quantisation.axis is None:
         return ""
     rank = len(given[1].shape)
-    axis = rank - 2 if one.kind == "matmul" and one["transpose_b"] else rank - 1
+    axis = rank - 2 if op.kind == "matmul" and op["transpose_b"] else rank - 1
     wrong = given[1].quantisation.axis != axis
     return "its weights have scales along an axis that is summed over" * wrong
 
 
 @must(f"a window has at most {FIELD_MOST:,} elements, and there are at most as many filters")
-def filter_size(known: Known, one: Operation) -> str:
+def filter_size(known: Known, op: Operation) -> str:
     """Refuse a filter that no field holds."""
-    shape = known.graph.type(one.inputs[1]).shape
+    shape = known.graph.type(op.inputs[1]).shape
     depth = math.prod(shape[:3])
     if depth > FIELD_MOST:
         return f"a window has {depth} elements, the chip takes {FIELD_MOST}"
@@ -160,42 +160,42 @@ def filter_size(known: Known, one: Operation) -> str:
 
 
 @must("no logarithm reads it")
-def read_by_no_logarithm(known: Known, one: Operation) -> str:
+def read_by_no_logarithm(known: Known, op: Operation) -> str:
     """Refuse probabilities of which somebody takes the logarithm."""
-    reader = known.only_reader(one.outputs[0])
+    reader = known.only_reader(op.outputs[0])
     logarithm = reader is not None and reader.kind == "table" and reader["functions"][0] == "log"
     return "logarithms of small probabilities need more than 8 bits" * logarithm
 
 
 @must("it takes no logarithm of a softmax")
-def no_logarithm_of_softmax(known: Known, one: Operation) -> str:
+def no_logarithm_of_softmax(known: Known, op: Operation) -> str:
     """Refuse a logarithm of probabilities."""
-    maker = known.maker(one.inputs[0])
-    small = one["functions"][0] == "log" and maker is not None and maker.kind == "softmax"
+    maker = known.maker(op.inputs[0])
+    small = op["functions"][0] == "log" and maker is not None and maker.kind == "softmax"
     return "logarithms of small probabilities need more than 8 bits" * small
 
 
 @must("a function that jumps reads given integers")
-def jumps_of_given_integers(known: Known, one: Operation) -> str:
+def jumps_of_given_integers(known: Known, op: Operation) -> str:
     """Refuse functions whose result int8 on either side does not show."""
-    maker = known.maker(one.inputs[0])
+    maker = known.maker(op.inputs[0])
     given = maker is not None and maker.kind == "dequantise"
-    jumps = sorted(_JUMPS & set(one["functions"]))
+    jumps = sorted(_JUMPS & set(op["functions"]))
     return (
         f"{jumps[0]} jumps, with int8 in front of it in other places" if jumps and not given else ""
     )
 
 
 @must("epsilon is not negative")
-def epsilon_from_zero(known: Known, one: Operation) -> str:
+def epsilon_from_zero(known: Known, op: Operation) -> str:
     """Refuse a negative epsilon."""
-    return f"its epsilon is {one['epsilon']}" if one["epsilon"] < 0 else ""
+    return f"its epsilon is {op['epsilon']}" if op["epsilon"] < 0 else ""
 
 
 @must(f"cos and sin lie within +-{COSINE_MOST}")
-def cosines(known: Known, one: Operation) -> str:
+def cosines(known: Known, op: Operation) -> str:
     """Refuse what is no cosine."""
-    for name in one.used[1:]:
+    for name in op.used[1:]:
         data = known.value(name)
         if data is not None and data.size and np.abs(data).max() > COSINE_MOST:
             return f"{name!r} leaves +-2, it holds no cosines"
@@ -203,13 +203,13 @@ def cosines(known: Known, one: Operation) -> str:
 
 
 @must("each window has a part in the image")
-def windows_in_image(known: Known, one: Operation) -> str:
+def windows_in_image(known: Known, op: Operation) -> str:
     """Refuse windows that see nothing of an image."""
-    image, made = (known.graph.type(name).shape for name in (one.inputs[0], one.outputs[0]))
+    image, made = (known.graph.type(name).shape for name in (op.inputs[0], op.outputs[0]))
     for axis in (0, 1):
-        step, pads = one["strides"][axis], one["pads"]
-        dilation = one.attributes.get("dilations", (1, 1))[axis]  # type: ignore[index]
-        reach = (one["window"][axis] - 1) * dilation + 1
+        step, pads = op["strides"][axis], op["pads"]
+        dilation = op.attributes.get("dilations", (1, 1))[axis]  # type: ignore[index]
+        reach = (op["window"][axis] - 1) * dilation + 1
         last = (made[axis + 1] - 1) * step - pads[axis]
         if last >= image[axis + 1] or reach - pads[axis] <= 0:
             return "a window lies outside of the image"
@@ -217,33 +217,33 @@ def windows_in_image(known: Known, one: Operation) -> str:
 
 
 @must("softcap is 0")
-def no_softcap(known: Known, one: Operation) -> str:
+def no_softcap(known: Known, op: Operation) -> str:
     """Refuse scores that are capped."""
-    return "its scores are capped" if one["softcap"] else ""
+    return "its scores are capped" if op["softcap"] else ""
 
 
 @must("the scale is above 0")
-def scale_above_zero(known: Known, one: Operation) -> str:
+def scale_above_zero(known: Known, op: Operation) -> str:
     """Refuse a scale that turns scores round."""
-    return f"its scale is {one['scale']}" if one["scale"] <= 0 else ""
+    return f"its scale is {op['scale']}" if op["scale"] <= 0 else ""
 
 
 @must("the steps are positive")
-def steps_forward(known: Known, one: Operation) -> str:
+def steps_forward(known: Known, op: Operation) -> str:
     """Refuse steps backwards."""
-    return "its steps are negative" if min(one["steps"]) < 0 else ""
+    return "its steps are negative" if min(op["steps"]) < 0 else ""
 
 
 @must("what it pads with is finite")
-def finite_padding(known: Known, one: Operation) -> str:
+def finite_padding(known: Known, op: Operation) -> str:
     """Refuse infinities around a tensor."""
-    return "" if math.isfinite(one["value"]) else f"it pads with {one['value']}"
+    return "" if math.isfinite(op["value"]) else f"it pads with {op['value']}"
 
 
 @must(f"at most {INDICES_MOST} indices, and they are constant")
-def few_indices(known: Known, one: Operation) -> str:
+def few_indices(known: Known, op: Operation) -> str:
     """Refuse indices that nobody knows, or more than are worth a slice each."""
-    indices = known.value(one.inputs[1])
+    indices = known.value(op.inputs[1])
     if indices is None:
         return "its indices are not constant"
     many = indices.size > INDICES_MOST

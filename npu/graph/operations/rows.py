@@ -116,14 +116,14 @@ def _argmax(call: Call) -> tuple[Array, ...]:
     return (np.asarray(np.argmax(call.value(0), axis=axis, keepdims=keep)),)
 
 
-def _softmax_length(known: Known, one: Operation) -> int:
-    axis: int = one["axis"]
-    return known.graph.type(one.inputs[0]).shape[axis]
+def _softmax_length(known: Known, op: Operation) -> int:
+    axis: int = op["axis"]
+    return known.graph.type(op.inputs[0]).shape[axis]
 
 
-def _norm_length(known: Known, one: Operation) -> int:
-    shape = known.graph.type(one.inputs[0]).shape
-    axes: int = one["axes"]
+def _norm_length(known: Known, op: Operation) -> int:
+    shape = known.graph.type(op.inputs[0]).shape
+    axes: int = op["axes"]
     return math.prod(shape[len(shape) - axes :])
 
 

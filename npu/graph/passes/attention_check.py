@@ -46,9 +46,9 @@ class AttentionParts:
 def same(view: GraphView, edit: Replacement, found: AttentionParts) -> bool:
     """Compare both spellings on random queries, keys and values."""
     random = np.random.default_rng(6)
-    made = {name for one in edit.operations for name in one.outputs}
+    made = {name for op in edit.operations for name in op.outputs}
     values: dict[str, Array] = {}
-    for name in dict.fromkeys(name for one in edit.operations for name in one.used):
+    for name in dict.fromkeys(name for op in edit.operations for name in op.used):
         if name not in made:
             data = _known(view, edit, name)
             shape = edit.type(name).shape
@@ -58,11 +58,11 @@ def same(view: GraphView, edit: Replacement, found: AttentionParts) -> bool:
         return False
     result = found.root.outputs[0]
     wanted = view.computed(found.operations, given)[result]
-    for one in edit.operations:
-        inputs = [values[name] for name in one.inputs]
-        types = [edit.type(name) for name in one.inputs]
-        output = one.outputs[0]
-        values[output] = meaning(one.kind, one.attributes, inputs, types, edit.type(output))
+    for op in edit.operations:
+        inputs = [values[name] for name in op.inputs]
+        types = [edit.type(name) for name in op.inputs]
+        output = op.outputs[0]
+        values[output] = meaning(op.kind, op.attributes, inputs, types, edit.type(output))
     return agree(values[result], wanted)
 
 

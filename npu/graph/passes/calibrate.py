@@ -126,10 +126,10 @@ def chip_tensors(graph: Graph) -> list[str]:
     """Return the real tensors that operations of the chip read or assign, constants left out."""
     facts = Facts(graph)
     found: dict[str, None] = {}
-    for one in graph.operations:
-        if not one.on_chip:
+    for op in graph.operations:
+        if not op.on_chip:
             continue
-        for name in (*facts.activations(one), *one.outputs):
+        for name in (*facts.activations(op), *op.outputs):
             if graph.type(name).element == Element.F32 and facts.value(name) is None:
                 found[name] = None
     return list(found)

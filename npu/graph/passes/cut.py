@@ -39,35 +39,33 @@ def least_cut(graph: Graph) -> Graph:
     stays there.
     """
     facts = Facts(graph)
-    open_ones = [one for one in graph.operations if one.on_chip and not _given(facts, one)]
+    open_ones = [op for op in graph.operations if op.on_chip and not _given(facts, op)]
     if not open_ones:
         return graph
     host = _host_side(facts)
     moved = {one.name for one in open_ones if one.name in host}
     reasons = _reasons(facts, moved)
     return graph.with_operations(
-        replace(one, place=OperationPlace(Target.HOST, reasons[one.name]))
-        if one.name in moved
-        else one
-        for one in graph.operations
+        replace(op, place=OperationPlace(Target.HOST, reasons[op.name])) if op.name in moved else op
+        for op in graph.operations
     )
 
 
-def work_of(graph: Graph, one: Operation) -> int:
-    """Return what an operation costs on the host: multiplications, or elements that it looks at.
+def work_of(graph: Graph, op: Operation) -> int:
+    """Return the cost of an operation on the host: multiplications, or elements that it looks at.
 
     A move costs nothing: the host reads the elements where they are.
     """
-    if one.kind in (*MOVES, *BORDERS):
+    if op.kind in (*MOVES, *BORDERS):
         return 0
-    macs = macs_of(graph, one)
+    macs = macs_of(graph, op)
     if macs:
         return macs
-    if "window" in one.attributes:
-        rows, columns = one["window"]
-        return graph.type(one.outputs[0]).size * int(rows) * int(columns)
-    elements = sum(graph.type(name).size for name in one.used if not graph[name].constant)
-    return elements * (_ROWS if one.kind in {"softmax", *NORMS} else 1)
+    if "window" in op.attributes:
+        rows, columns = op["window"]
+        return graph.type(op.outputs[0]).size * int(rows) * int(columns)
+    elements = sum(graph.type(name).size for name in op.used if not graph[name].constant)
+    return elements * (_ROWS if op.kind in {"softmax", *NORMS} else 1)
 
 
 def bytes_of(graph: Graph, name: str) -> int:
@@ -77,17 +75,17 @@ def bytes_of(graph: Graph, name: str) -> int:
     return kind.size * (1 if real else kind.element.dtype.itemsize)
 
 
-def _given(facts: Facts, one: Operation) -> bool:
+def _given(facts: Facts, op: Operation) -> bool:
     """Whether all that an operation makes is constant, so that nobody executes it."""
-    return bool(one.outputs) and facts.value(one.outputs[0]) is not None
+    return bool(op.outputs) and facts.value(op.outputs[0]) is not None
 
 
-def _is_border(graph: Graph, one: Operation) -> bool:
+def _is_border(graph: Graph, op: Operation) -> bool:
     """Whether the host has to execute an operation wherever the border is: it is a part of it."""
-    flips = one.kind == "requantise" and Element.U8 in {
-        graph.type(name).element for name in (*one.used, *one.outputs)
+    flips = op.kind == "requantise" and Element.U8 in {
+        graph.type(name).element for name in (*op.used, *op.outputs)
     }
-    return flips or one.kind in BORDERS
+    return flips or op.kind in BORDERS
 
 
 def _host_side(facts: Facts) -> set[str]:
@@ -112,16 +110,16 @@ def _host_side(facts: Facts) -> set[str]:
 def _edges(facts: Facts) -> Iterator[tuple[object, object, int | None]]:
     """Yield (from, to, cost of having the first on the chip and the second on the host)."""
     graph = facts.graph
-    for one in graph.operations:
-        if _given(facts, one) or _is_border(graph, one):
+    for op in graph.operations:
+        if _given(facts, op) or _is_border(graph, op):
             continue
-        node = ("operation", one.name)
-        if not one.on_chip:
+        node = ("operation", op.name)
+        if not op.on_chip:
             yield node, _HOST, None
-        elif one.place is not None and one.place.reason == WISH:
+        elif op.place is not None and op.place.reason == WISH:
             yield _CHIP, node, None
         else:
-            yield _CHIP, node, _FULL * work_of(graph, one)
+            yield _CHIP, node, _FULL * work_of(graph, op)
     for name in graph.tensors:
         if facts.value(name) is None:
             yield from _crossings(facts, name)
@@ -162,17 +160,17 @@ def _reasons(facts: Facts, moved: set[str]) -> dict[str, str]:
 def _together(facts: Facts, names: set[str]) -> Iterable[list[Operation]]:
     """Return operations of these names as connected groups, in the order of the graph."""
     groups: dict[str, list[Operation]] = {}
-    for one in facts.graph.operations:
-        if one.name not in names:
+    for op in facts.graph.operations:
+        if op.name not in names:
             continue
-        groups[one.name] = [one]
-        for name in one.used:
+        groups[op.name] = [op]
+        for name in op.used:
             maker = facts.maker(name)
             other = groups.get(maker.name) if maker is not None else None
-            if other is None or other is groups[one.name]:
+            if other is None or other is groups[op.name]:
                 continue
-            other += groups[one.name]
-            for member in groups[one.name]:
+            other += groups[op.name]
+            for member in groups[op.name]:
                 groups[member.name] = other
     unique = {id(group): group for group in groups.values()}
     return unique.values()

@@ -97,12 +97,12 @@ class Facts:
         return list(operation.used)
 
 
-def affine_of(one: Operation) -> tuple[float, float] | None:
+def affine_of(op: Operation) -> tuple[float, float] | None:
     """Return (gain, shift) of a table that is x * gain + shift, None for another one."""
-    if one.kind != "table" or not set(one["functions"]) <= {"scale", "shift", "neg"}:
+    if op.kind != "table" or not set(op["functions"]) <= {"scale", "shift", "neg"}:
         return None
-    gain, shift, values = 1.0, 0.0, list(one["parameters"])
-    for name in one["functions"]:
+    gain, shift, values = 1.0, 0.0, list(op["parameters"])
+    for name in op["functions"]:
         if name == "shift":
             shift += values.pop(0)
             continue
@@ -141,7 +141,7 @@ def is_diagonal(matrix: Array | None) -> bool:
     return not np.any(matrix - np.diag(np.diag(matrix)))
 
 
-def turns_rows(one: Operation) -> bool:
+def turns_rows(op: Operation) -> bool:
     """Say whether a transposition moves the last axis, which the chip does in bytes only."""
-    order = one["order"]
+    order = op["order"]
     return bool(order[-1] != len(order) - 1)

@@ -30,13 +30,13 @@ def fold_norms(graph: Graph) -> Graph:
     return writer.rewritten()
 
 
-def _folds(facts: Facts, one: Operation) -> bool:
+def _folds(facts: Facts, op: Operation) -> bool:
     """Say whether there is something to fold, and only products with constants read the norm."""
-    gain, beta = (facts.value(name) for name in (*one.inputs[1:], "", "")[:2])
+    gain, beta = (facts.value(name) for name in (*op.inputs[1:], "", "")[:2])
     negative = gain is not None and bool(np.any(gain < 0))
-    y = one.outputs[0]
+    y = op.outputs[0]
     readers = facts.readers[y]
-    if one["axes"] != 1 or not (negative or beta is not None):
+    if op["axes"] != 1 or not (negative or beta is not None):
         return False
     if not readers or y in facts.graph.outputs:
         return False
@@ -56,28 +56,28 @@ def _product(facts: Facts, reader: Operation, y: str) -> bool:
 
 
 def _positive(
-    writer: Rewriter, facts: Facts, one: Operation, signs: dict[str, tuple[Array, Array]]
+    writer: Rewriter, facts: Facts, op: Operation, signs: dict[str, tuple[Array, Array]]
 ) -> Operation:
-    gain, beta = (facts.value(name) for name in (*one.inputs[1:], "", "")[:2])
-    length = facts.graph.type(one.inputs[0]).shape[-1]
+    gain, beta = (facts.value(name) for name in (*op.inputs[1:], "", "")[:2])
+    length = facts.graph.type(op.inputs[0]).shape[-1]
     gain = np.ones(length, np.float32) if gain is None else gain
     sign = np.where(gain < 0, -1.0, 1.0).astype(np.float32)
-    signs[one.outputs[0]] = (sign, np.zeros(length, np.float32) if beta is None else beta)
-    name = writer.constant(np.abs(gain), f"{one.name}.gain")
-    return replace(one, inputs=(one.inputs[0], name))
+    signs[op.outputs[0]] = (sign, np.zeros(length, np.float32) if beta is None else beta)
+    name = writer.constant(np.abs(gain), f"{op.name}.gain")
+    return replace(op, inputs=(op.inputs[0], name))
 
 
-def _taken(writer: Rewriter, facts: Facts, one: Operation, sign: Array, beta: Array) -> Operation:
-    weight = facts.graph.constant(one.inputs[1])
+def _taken(writer: Rewriter, facts: Facts, op: Operation, sign: Array, beta: Array) -> Operation:
+    weight = facts.graph.constant(op.inputs[1])
     assert weight is not None
-    matrix = weight.T if one["transpose_b"] else weight
-    bias = facts.value(one.inputs[2]) if len(one.used) > 2 else None
+    matrix = weight.T if op["transpose_b"] else weight
+    bias = facts.value(op.inputs[2]) if len(op.used) > 2 else None
     # The sign leaves the norm, so beta meets the weights as they were.
     total = beta.astype(np.float64) @ matrix.astype(np.float64)
     total = total if bias is None else total + bias
     signed = (matrix * sign[:, None]).astype(np.float32)
-    signed = signed.T if one["transpose_b"] else signed
-    inputs = [one.inputs[0], writer.constant(np.ascontiguousarray(signed), f"{one.name}.signed")]
+    signed = signed.T if op["transpose_b"] else signed
+    inputs = [op.inputs[0], writer.constant(np.ascontiguousarray(signed), f"{op.name}.signed")]
     if np.any(total):
-        inputs.append(writer.constant(total.astype(np.float32), f"{one.name}.bias"))
-    return replace(one, inputs=tuple(inputs))
+        inputs.append(writer.constant(total.astype(np.float32), f"{op.name}.bias"))
+    return replace(op, inputs=tuple(inputs))

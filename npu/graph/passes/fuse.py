@@ -32,16 +32,16 @@ def fuse(graph: Graph) -> Graph:
         GraphError: a factor, bias or sum leaves what the chip holds.
     """
     writer = IntegerWriter(graph)
-    for one in graph.operations:
-        if one.name in writer.done:
+    for op in graph.operations:
+        if op.name in writer.done:
             continue
-        if not one.on_chip:
-            writer.keep(one)
+        if not op.on_chip:
+            writer.keep(op)
             continue
-        if one.kind not in LOWERINGS:
-            raise GraphError(f"{named(one)}: the chip has no {one.kind}")
+        if op.kind not in LOWERINGS:
+            raise GraphError(f"{named(op)}: the chip has no {op.kind}")
         try:
-            LOWERINGS[one.kind](writer, one)
+            LOWERINGS[op.kind](writer, op)
         except GraphError as error:
-            raise GraphError(f"{named(one)}: {error}") from None
+            raise GraphError(f"{named(op)}: {error}") from None
     return writer.rewritten()

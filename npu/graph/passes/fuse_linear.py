@@ -15,26 +15,26 @@ from npu.graph.passes.integer_writer import IntegerWriter, Lowering
 from npu.graph.passes.products import UNFUSED, KnownProduct, requantised
 
 
-def _matmul(writer: IntegerWriter, one: Operation) -> None:
-    a, b = one.inputs[:2]
+def _matmul(writer: IntegerWriter, op: Operation) -> None:
+    a, b = op.inputs[:2]
     data = writer.value(b)
     constant = data is not None and data.ndim == 2
     x, w = writer.type(a), writer.type(b)
     if data is None:
-        a, b = (_as_bytes(writer, one, name, index) for index, name in enumerate((a, b)))
+        a, b = (_as_bytes(writer, op, name, index) for index, name in enumerate((a, b)))
         x, w = writer.type(a), writer.type(b)
     matrix = None
     if constant:
         assert data is not None
         matrix = data.astype(np.int64) - quantisation_of(w).zero
-        matrix = matrix.T if one["transpose_b"] else matrix
+        matrix = matrix.T if op["transpose_b"] else matrix
     shape = writer.shape(b)
     product = KnownProduct(
         x,
         w,
         matrix,
-        _real_bias(writer, one),
-        shape[-2] if one["transpose_b"] else shape[-1],
+        _real_bias(writer, op),
+        shape[-2] if op["transpose_b"] else shape[-1],
         writer.shape(a)[-1],
     )
     zeros = (
@@ -42,10 +42,10 @@ def _matmul(writer: IntegerWriter, one: Operation) -> None:
         if constant
         else {"a_zero": quantisation_of(x).zero, "b_zero": quantisation_of(w).zero}
     )
-    _finish(writer, one, product, (a, b), transpose_b=one["transpose_b"], **zeros)
+    _finish(writer, op, product, (a, b), transpose_b=op["transpose_b"], **zeros)
 
 
-def _as_bytes(writer: IntegerWriter, one: Operation, name: str, index: int) -> str:
+def _as_bytes(writer: IntegerWriter, op: Operation, name: str, index: int) -> str:
     """Return an operand as int8; the left one may be uint8."""
     kind = writer.type(name)
     if kind.element == Element.I8 or (kind.element == Element.U8 and index == 0):
@@ -55,22 +55,22 @@ def _as_bytes(writer: IntegerWriter, one: Operation, name: str, index: int) -> s
         found = Quantisation(found.scales, found.zero - 128)
     else:
         found = Quantisation((found.scale * 256,))
-    return writer.convert(one, name, TensorType(kind.shape, Element.I8, found))
+    return writer.convert(op, name, TensorType(kind.shape, Element.I8, found))
 
 
-def _conv(writer: IntegerWriter, one: Operation) -> None:
-    x, w = _as_bytes(writer, one, one.inputs[0], 1), one.inputs[1]
+def _conv(writer: IntegerWriter, op: Operation) -> None:
+    x, w = _as_bytes(writer, op, op.inputs[0], 1), op.inputs[1]
     data = writer.value(w)
     assert data is not None
     kind = writer.type(w)
     wide = data.astype(np.int64) - quantisation_of(kind).zero
     matrix = wide.reshape(-1, wide.shape[-1])
     product = KnownProduct(
-        writer.type(x), kind, matrix, _real_bias(writer, one), matrix.shape[1], matrix.shape[0]
+        writer.type(x), kind, matrix, _real_bias(writer, op), matrix.shape[1], matrix.shape[0]
     )
     _finish(
         writer,
-        one,
+        op,
         product,
         (x, w),
         x_zero=0,
@@ -79,21 +79,21 @@ def _conv(writer: IntegerWriter, one: Operation) -> None:
     )
 
 
-def _real_bias(writer: IntegerWriter, one: Operation) -> Array | None:
-    data = writer.value(one.inputs[2]) if len(one.used) > 2 else None
+def _real_bias(writer: IntegerWriter, op: Operation) -> Array | None:
+    data = writer.value(op.inputs[2]) if len(op.used) > 2 else None
     return None if data is None else data.astype(np.float64)
 
 
 def _finish(
     writer: IntegerWriter,
-    one: Operation,
+    op: Operation,
     product: KnownProduct,
     inputs: tuple[str, str],
     **attributes: int | bool,
 ) -> None:
     """Write the product with what follows its sums."""
-    output, sources = one.outputs[0], [one.source]
-    behind = _affine_behind(writer, one)
+    output, sources = op.outputs[0], [op.source]
+    behind = _affine_behind(writer, op)
     if behind is not None:
         after, gain, shift = behind
         product = replace(product, gain=gain, shift=shift)
@@ -101,12 +101,12 @@ def _finish(
         sources.append(after.source)
         writer.done.add(after.name)
     kind = writer.type(output)
-    kept = {name: value for name, value in one.attributes.items() if name != "transpose_b"}
+    kept = {name: value for name, value in op.attributes.items() if name != "transpose_b"}
     more: dict[str, Any] = {**kept, **UNFUSED, **attributes}
     integers = requantised(product, kind)
     writer.emit(
-        replace(one, source=" + ".join(dict.fromkeys(filter(None, sources)))),
-        one.kind,
+        replace(op, source=" + ".join(dict.fromkeys(filter(None, sources)))),
+        op.kind,
         inputs,
         output=output,
         integers=integers,
@@ -114,9 +114,9 @@ def _finish(
     )
 
 
-def _affine_behind(writer: IntegerWriter, one: Operation) -> tuple[Operation, float, float] | None:
+def _affine_behind(writer: IntegerWriter, op: Operation) -> tuple[Operation, float, float] | None:
     """Return the table behind a product if it is x * gain + shift with a positive gain."""
-    reader = writer.facts.only_reader(one.outputs[0])
+    reader = writer.facts.only_reader(op.outputs[0])
     if reader is None or not writer.facts.absorbed(reader):
         return None
     found = affine_of(reader)
@@ -124,9 +124,9 @@ def _affine_behind(writer: IntegerWriter, one: Operation) -> tuple[Operation, fl
     return reader, *found
 
 
-def combine(writer: IntegerWriter, one: Operation, kind: str, operands: tuple[str, str]) -> bool:
+def combine(writer: IntegerWriter, op: Operation, kind: str, operands: tuple[str, str]) -> bool:
     """Make an addition or multiplication part of the product that makes one operand."""
-    result = writer.type(one.outputs[0])
+    result = writer.type(op.outputs[0])
     for index in (1, 0):
         name, other = operands[index], operands[1 - index]
         before = writer.product_before(name)
@@ -140,12 +140,12 @@ def combine(writer: IntegerWriter, one: Operation, kind: str, operands: tuple[st
             scale = scales[0] * scales[1] / quantisation_of(result).scale
             mult, shift = factor(scale)
             extra |= {"product_mult": mult, "product_shift": shift}
-        writer.merge(before, one, inputs=(other,), **extra)
+        writer.merge(before, op, inputs=(other,), **extra)
         return True
     return False
 
 
-def with_table(writer: IntegerWriter, one: Operation, name: str, table: Array) -> bool:
+def with_table(writer: IntegerWriter, op: Operation, name: str, table: Array) -> bool:
     """Make a table part of the product that makes its input, as the relu flag if it is that."""
     before = writer.product_before(name)
     if before is None or before["combine"] or before["relu"]:
@@ -155,13 +155,13 @@ def with_table(writer: IntegerWriter, one: Operation, name: str, table: Array) -
     stored = np.arange(256, dtype=np.uint8).view(np.int8)
     if "table" in before.integers:
         first = before.integers["table"].astype(np.int64) & 255
-        writer.merge(before, one, integers={"table": table[first]})
+        writer.merge(before, op, integers={"table": table[first]})
     elif np.array_equal(table, stored):
-        writer.merge(before, one)
+        writer.merge(before, op)
     elif np.array_equal(table, np.maximum(stored, 0)):
-        writer.merge(before, one, relu=True)
+        writer.merge(before, op, relu=True)
     else:
-        writer.merge(before, one, integers={"table": table})
+        writer.merge(before, op, integers={"table": table})
     return True
 
 

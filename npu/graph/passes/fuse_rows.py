@@ -21,29 +21,29 @@ ANGLE_FRACTION = 14
 _HIDDEN = -32768
 
 
-def _softmax(writer: IntegerWriter, one: Operation) -> None:
-    x, y = one.inputs[0], one.outputs[0]
+def _softmax(writer: IntegerWriter, op: Operation) -> None:
+    x, y = op.inputs[0], op.outputs[0]
     kind = writer.type(y)
-    scores = writer.convert(one, x, symmetric((), Element.I16, UNIT))
+    scores = writer.convert(op, x, symmetric((), Element.I16, UNIT))
     made = TensorType(kind.shape, Element.U8, Quantisation((1 / 256,)))
     axis = len(kind.shape) - 1
     if same_numbers(made, kind):
-        writer.emit(one, "softmax", (scores,), output=y, axis=axis)
+        writer.emit(op, "softmax", (scores,), output=y, axis=axis)
         return
-    result = writer.emit(one, "softmax", (scores,), part="rows", result=made, axis=axis)
-    writer.convert(one, result, kind, y)
+    result = writer.emit(op, "softmax", (scores,), part="rows", result=made, axis=axis)
+    writer.convert(op, result, kind, y)
 
 
-def _norm(writer: IntegerWriter, one: Operation) -> None:
-    x, y = one.inputs[0], one.outputs[0]
+def _norm(writer: IntegerWriter, op: Operation) -> None:
+    x, y = op.inputs[0], op.outputs[0]
     source, kind = writer.type(x), writer.type(y)
     found = quantisation_of(source)
     if source.element != Element.I16:
         # Eight fraction bits more, so that a zero point off its place costs nothing.
         scale = found.scale / (256 if found.zero == 0 and source.element == Element.I8 else 128)
-        x = writer.convert(one, x, symmetric((), Element.I16, scale))
+        x = writer.convert(op, x, symmetric((), Element.I16, scale))
     length = kind.shape[-1]
-    gain = np.ones(length) if len(one.used) < 2 else _data(writer, one.inputs[1])
+    gain = np.ones(length) if len(op.used) < 2 else _data(writer, op.inputs[1])
     exact = (
         kind
         if quantisation_of(kind).zero == 0 and kind.element != Element.U8
@@ -51,19 +51,19 @@ def _norm(writer: IntegerWriter, one: Operation) -> None:
     )
     mult, shift = factors(gain * 2.0**-NORM_FRACTION / quantisation_of(exact).scale)
     scale = quantisation_of(writer.type(x)).scale
-    epsilon = min(round(one["epsilon"] * length**2 / scale**2), (1 << 64) - 1)
+    epsilon = min(round(op["epsilon"] * length**2 / scale**2), (1 << 64) - 1)
     integers = {
         "eps": np.array([epsilon], np.uint64),
         "gain": mult,
         "shift": shift,
         "bias": np.zeros(length, np.int8),
     }
-    rest: dict[str, Any] = {"axes": 1, "epsilon": one["epsilon"]}
+    rest: dict[str, Any] = {"axes": 1, "epsilon": op["epsilon"]}
     if exact is kind:
-        writer.emit(one, one.kind, (x,), output=y, integers=integers, **rest)
+        writer.emit(op, op.kind, (x,), output=y, integers=integers, **rest)
         return
-    made = writer.emit(one, one.kind, (x,), part="rows", result=exact, integers=integers, **rest)
-    writer.convert(one, made, kind, y)
+    made = writer.emit(op, op.kind, (x,), part="rows", result=exact, integers=integers, **rest)
+    writer.convert(op, made, kind, y)
 
 
 def _data(writer: IntegerWriter, name: str) -> Array:
@@ -72,7 +72,7 @@ def _data(writer: IntegerWriter, name: str) -> Array:
     return data.astype(np.float64).reshape(-1)
 
 
-def _symmetric_bytes(writer: IntegerWriter, one: Operation, name: str) -> str:
+def _symmetric_bytes(writer: IntegerWriter, op: Operation, name: str) -> str:
     """Return a tensor as int8 with zero point 0."""
     kind = writer.type(name)
     found = quantisation_of(kind)
@@ -81,50 +81,50 @@ def _symmetric_bytes(writer: IntegerWriter, one: Operation, name: str) -> str:
     edge = np.iinfo(kind.element.dtype)
     reach = max(int(edge.max) - found.zero, found.zero - int(edge.min))
     scale = found.scale * max(1.0, reach / 127)
-    return writer.convert(one, name, symmetric(kind.shape, Element.I8, scale))
+    return writer.convert(op, name, symmetric(kind.shape, Element.I8, scale))
 
 
-def _rope(writer: IntegerWriter, one: Operation) -> None:
-    y = one.outputs[0]
+def _rope(writer: IntegerWriter, op: Operation) -> None:
+    y = op.outputs[0]
     kind = writer.type(y)
-    x = _symmetric_bytes(writer, one, one.inputs[0])
-    cos, sin = (writer.value(name) for name in one.inputs[1:3])
+    x = _symmetric_bytes(writer, op, op.inputs[0])
+    cos, sin = (writer.value(name) for name in op.inputs[1:3])
     assert cos is not None and sin is not None
     turns = np.rint(np.stack([cos, sin], axis=-1).astype(np.float64) * 2**ANGLE_FRACTION)
     integers: dict[str, Array] = {"table": np.clip(turns, -32768, 32767).astype(np.int16)}
-    rest: dict[str, Any] = {"interleaved": one["interleaved"], "heads_axis": one["heads_axis"]}
+    rest: dict[str, Any] = {"interleaved": op["interleaved"], "heads_axis": op["heads_axis"]}
     made = replace(writer.type(x), shape=kind.shape)
-    inputs = (x, *one.inputs[1:3])
+    inputs = (x, *op.inputs[1:3])
     if same_numbers(made, kind):
-        writer.emit(one, "rope", inputs, output=y, integers=integers, **rest)
+        writer.emit(op, "rope", inputs, output=y, integers=integers, **rest)
         return
-    result = writer.emit(one, "rope", inputs, part="turned", result=made, integers=integers, **rest)
-    writer.convert(one, result, kind, y)
+    result = writer.emit(op, "rope", inputs, part="turned", result=made, integers=integers, **rest)
+    writer.convert(op, result, kind, y)
 
 
-def _attention(writer: IntegerWriter, one: Operation) -> None:
-    y = one.outputs[0]
+def _attention(writer: IntegerWriter, op: Operation) -> None:
+    y = op.outputs[0]
     kind = writer.type(y)
-    q, k, v = (_symmetric_bytes(writer, one, name) for name in one.inputs[:3])
-    scale = one["scale"] * quantisation_of(writer.type(q)).scale
+    q, k, v = (_symmetric_bytes(writer, op, name) for name in op.inputs[:3])
+    scale = op["scale"] * quantisation_of(writer.type(q)).scale
     mult, shift = factor(scale * quantisation_of(writer.type(k)).scale / UNIT)
     integers: dict[str, Array] = {
         "mult": np.array([mult], np.uint16),
         "shift": np.array([shift], np.uint8),
     }
-    mask = writer.value(one.inputs[3]) if len(one.used) > 3 else None
+    mask = writer.value(op.inputs[3]) if len(op.used) > 3 else None
     if mask is not None:
         integers["mask"] = scores_of_mask(mask)
-    inputs = (q, k, v, *(one.inputs[3:] if mask is None else ()))
+    inputs = (q, k, v, *(op.inputs[3:] if mask is None else ()))
     made = replace(writer.type(v), shape=kind.shape)
-    rest: dict[str, Any] = dict(one.attributes)
+    rest: dict[str, Any] = dict(op.attributes)
     if same_numbers(made, kind):
-        writer.emit(one, "attention", inputs, output=y, integers=integers, **rest)
+        writer.emit(op, "attention", inputs, output=y, integers=integers, **rest)
         return
     result = writer.emit(
-        one, "attention", inputs, part="heads", result=made, integers=integers, **rest
+        op, "attention", inputs, part="heads", result=made, integers=integers, **rest
     )
-    writer.convert(one, result, kind, y)
+    writer.convert(op, result, kind, y)
 
 
 def scores_of_mask(mask: Array) -> Array:

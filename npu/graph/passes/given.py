@@ -15,31 +15,31 @@ def given_types(graph: Graph) -> dict[str, TensorType]:
     """
     facts = Facts(graph)
     found: dict[str, TensorType] = {}
-    for one in graph.operations:
-        if one.kind == "dequantise" and not _constant_weights(facts, one):
-            kind = chip_type(graph.type(one.inputs[0]))
+    for op in graph.operations:
+        if op.kind == "dequantise" and not _constant_weights(facts, op):
+            kind = chip_type(graph.type(op.inputs[0]))
             if kind is not None:
-                found[one.outputs[0]] = kind
-    for one in graph.operations:
-        if one.kind != "quantise" or one.inputs[0] in found:
+                found[op.outputs[0]] = kind
+    for op in graph.operations:
+        if op.kind != "quantise" or op.inputs[0] in found:
             continue
-        if any(reader.kind != "quantise" for reader in facts.readers[one.inputs[0]]):
+        if any(reader.kind != "quantise" for reader in facts.readers[op.inputs[0]]):
             continue  # who takes it as it is would see it clipped and rounded
-        kind = graph.type(one.outputs[0])
+        kind = graph.type(op.outputs[0])
         image = chip_type(kind)
-        if image is None and kind.element == Element.I32 and _accumulator(facts, one.inputs[0]):
+        if image is None and kind.element == Element.I32 and _accumulator(facts, op.inputs[0]):
             image = kind
         if image is not None:
-            found[one.inputs[0]] = image
+            found[op.inputs[0]] = image
     return found
 
 
-def _constant_weights(facts: Facts, one: Operation) -> bool:
+def _constant_weights(facts: Facts, op: Operation) -> bool:
     """Say whether integers are weights, which keep their own form."""
-    data = facts.graph.constant(one.inputs[0])
-    readers = facts.readers[one.outputs[0]]
+    data = facts.graph.constant(op.inputs[0])
+    readers = facts.readers[op.outputs[0]]
     return data is not None and all(
-        reader.kind in LINEAR and one.outputs[0] not in facts.activations(reader)
+        reader.kind in LINEAR and op.outputs[0] not in facts.activations(reader)
         for reader in readers
     )
 

@@ -72,39 +72,39 @@ class ImageWriter:
     def _wanted(self) -> set[str]:
         """Return the tensors that must exist as the graph has them, for the host or the user."""
         found = set(self.graph.outputs)
-        for one in reversed(self.graph.operations):
-            if not (one.on_chip or self._elided(one)):
-                found.update(one.used)
+        for op in reversed(self.graph.operations):
+            if not (op.on_chip or self._elided(op)):
+                found.update(op.used)
         return found
 
-    def _elided(self, one: Operation) -> bool:
+    def _elided(self, op: Operation) -> bool:
         """Say whether a border of the network becomes a border of the chip, or nothing."""
-        if one.kind == "dequantise":
-            return one.outputs[0] in self.types or self.facts.value(one.outputs[0]) is not None
-        if one.kind == "quantise" and one.inputs[0] in self.types:
-            return self._is_image(one)
+        if op.kind == "dequantise":
+            return op.outputs[0] in self.types or self.facts.value(op.outputs[0]) is not None
+        if op.kind == "quantise" and op.inputs[0] in self.types:
+            return self._is_image(op)
         return False
 
-    def _is_image(self, one: Operation) -> bool:
+    def _is_image(self, op: Operation) -> bool:
         """Say whether the result of a quantise is what the chip makes of its input."""
-        maker = self.facts.maker(one.inputs[0])
+        maker = self.facts.maker(op.inputs[0])
         if maker is None or not maker.on_chip:
             return False
-        kind = self.graph.type(one.outputs[0])
+        kind = self.graph.type(op.outputs[0])
         image = kind if kind.element == Element.I32 else chip_type(kind)
-        return image is not None and same_numbers(image, self.types[one.inputs[0]])
+        return image is not None and same_numbers(image, self.types[op.inputs[0]])
 
     def write(self) -> Graph:
         """Return the quantised graph."""
         for name in self.graph.inputs:
             self._arrives(name, None)
-        for one in self.graph.operations:
-            if one.on_chip:
-                self._chip(one)
-            elif not self._elided(one):
-                self._host(one)
+        for op in self.graph.operations:
+            if op.on_chip:
+                self._chip(op)
+            elif not self._elided(op):
+                self._host(op)
             else:
-                self._border(one)
+                self._border(op)
         return self.writer.rewritten()
 
     def _arrives(self, name: str, like: Operation | None) -> None:
@@ -122,31 +122,31 @@ class ImageWriter:
             one.on_chip and name in self.facts.activations(one) for one in self.facts.readers[name]
         )
 
-    def _host(self, one: Operation) -> None:
-        self.writer.keep(one)
-        for name in one.outputs:
-            self._arrives(name, one)
+    def _host(self, op: Operation) -> None:
+        self.writer.keep(op)
+        for name in op.outputs:
+            self._arrives(name, op)
 
-    def _border(self, one: Operation) -> None:
+    def _border(self, op: Operation) -> None:
         """Write what is left of a border of the network."""
-        x, y = one.inputs[0], one.outputs[0]
-        if one.kind == "dequantise":
+        x, y = op.inputs[0], op.outputs[0]
+        if op.kind == "dequantise":
             if self.graph.constant(x) is not None:
                 if y in self.wanted:
-                    self.writer.keep(one)
+                    self.writer.keep(op)
                 return
             image = self._integers(x)
             if image is None:
-                self.writer.keep(one)
-                self._arrives(y, one)
+                self.writer.keep(op)
+                self._arrives(y, op)
                 return
             self.images[y] = image
             if y in self.wanted:
-                self.writer.emit(one, "dequantise", (image,), output=y, place=TO_HOST)
+                self.writer.emit(op, "dequantise", (image,), output=y, place=TO_HOST)
             return
         if y in self.wanted and self.graph.type(y).element in (Element.U8, Element.U16):
-            real = self._real(x, one)
-            self.writer.emit(one, "quantise", (real,), output=y, place=TO_HOST)
+            real = self._real(x, op)
+            self.writer.emit(op, "quantise", (real,), output=y, place=TO_HOST)
 
     def _integers(self, name: str) -> str | None:
         """Return the integers of the chip that a given tensor of integers is, if there are."""
@@ -165,36 +165,36 @@ class ImageWriter:
         image = self.images[name]
         return self.writer.emit(like, "dequantise", (image,), part="real", place=TO_HOST)
 
-    def _chip(self, one: Operation) -> None:
-        inputs = list(one.inputs)
-        active = set(self.facts.activations(one))
+    def _chip(self, op: Operation) -> None:
+        inputs = list(op.inputs)
+        active = set(self.facts.activations(op))
         for index, name in enumerate(inputs):
             if name and name in active:
-                inputs[index] = self._operand(one, index, name)
-        if one.kind in LINEAR and self.facts.weights(one):
-            rounding = self.roundings.get(one.name, NEAREST_INT8)
+                inputs[index] = self._operand(op, index, name)
+        if op.kind in LINEAR and self.facts.weights(op):
+            rounding = self.roundings.get(op.name, NEAREST_INT8)
             x = self.writer.type(inputs[0])
-            inputs[1] = int8_weights(self.writer, self.facts, one, x, rounding)
+            inputs[1] = int8_weights(self.writer, self.facts, op, x, rounding)
         for index, name in enumerate(inputs):
-            if name and name == one.inputs[index] and name not in active:
-                inputs[index] = self._parameter(one, name)
-        outputs = [self._result(name, one) for name in one.outputs]
-        if one.kind == "conv" and one.inputs[0] in self.wide and self._is_wide(one.inputs[0]):
-            self._in_halves(one, inputs, outputs[0])
+            if name and name == op.inputs[index] and name not in active:
+                inputs[index] = self._parameter(op, name)
+        outputs = [self._result(name, op) for name in op.outputs]
+        if op.kind == "conv" and op.inputs[0] in self.wide and self._is_wide(op.inputs[0]):
+            self._in_halves(op, inputs, outputs[0])
         else:
-            self.writer.keep(replace(one, inputs=tuple(inputs), outputs=tuple(outputs)))
-        for name in one.outputs:
+            self.writer.keep(replace(op, inputs=tuple(inputs), outputs=tuple(outputs)))
+        for name in op.outputs:
             if name in self.wanted and name in self.types:
                 self.writer.emit(
-                    one, "dequantise", (self.images[name],), part="out", output=name, place=TO_HOST
+                    op, "dequantise", (self.images[name],), part="out", output=name, place=TO_HOST
                 )
 
     def _is_wide(self, name: str) -> bool:
         return name in self.types and self.types[name].element == Element.I16
 
-    def _in_halves(self, one: Operation, inputs: list[str], output: str) -> None:
+    def _in_halves(self, op: Operation, inputs: list[str], output: str) -> None:
         """Write a convolution of int16 as two of int8: of the upper byte, and of what it leaves."""
-        image = self.images[one.inputs[0]]
+        image = self.images[op.inputs[0]]
         whole, made = self.writer.type(image), self.writer.type(output)
         step = quantisation_of(whole).scale
         bytes_ = [
@@ -203,7 +203,7 @@ class ImageWriter:
         place = OperationPlace(Target.NPU, "conv takes int8, twice for int16")
 
         def add(kind: str, part: str, given: Sequence[str], result: TensorType) -> str:
-            return self.writer.emit(one, kind, given, part=part, result=result, place=place)
+            return self.writer.emit(op, kind, given, part=part, result=result, place=place)
 
         high = add("requantise", "high", (image,), bytes_[0])
         known = add("requantise", "known", (high,), whole)
@@ -216,15 +216,15 @@ class ImageWriter:
             sums.append(self.writer.tensor(f"{name}.conv", part))
             self.writer.keep(
                 replace(
-                    one,
+                    op,
                     name=self.writer.fresh(f"{name}.conv"),
                     inputs=(name, *given),
                     outputs=(sums[-1],),
                 )
             )
-        self.writer.emit(one, "add", sums, output=output, place=place)
+        self.writer.emit(op, "add", sums, output=output, place=place)
 
-    def _parameter(self, one: Operation, name: str) -> str:
+    def _parameter(self, op: Operation, name: str) -> str:
         """Return a constant of an instruction, in real numbers if it is given as integers."""
         if self.graph.constant(name) is not None or self.facts.given_integers(name) is None:
             return name
@@ -232,35 +232,35 @@ class ImageWriter:
         assert data is not None
         return self.writer.constant(data, f"{name}.real")
 
-    def _operand(self, one: Operation, index: int, name: str) -> str:
+    def _operand(self, op: Operation, index: int, name: str) -> str:
         """Return the integers that an operation reads, int8 where it takes nothing else."""
         if name not in self.types:
             return self._integers(name) or name
         if name not in self.images:
             self.images[name] = self._constant(name)
         image = self.images[name]
-        if self.writer.type(image).element != Element.I16 or not self._takes_bytes(one, index):
+        if self.writer.type(image).element != Element.I16 or not self._takes_bytes(op, index):
             return image
         if name not in self.bytes:
-            self.bytes[name] = self._narrowed(one, name, image)
+            self.bytes[name] = self._narrowed(op, name, image)
         return self.bytes[name]
 
-    def _takes_bytes(self, one: Operation, index: int) -> bool:
-        if one.kind == "matmul":
-            return not self.facts.weights(one)
-        if one.kind == "transpose":
-            return turns_rows(one)
-        mask = (one.kind, index) == ("attention", 3)
-        return one.kind in _BYTES_ONLY and not mask
+    def _takes_bytes(self, op: Operation, index: int) -> bool:
+        if op.kind == "matmul":
+            return not self.facts.weights(op)
+        if op.kind == "transpose":
+            return turns_rows(op)
+        mask = (op.kind, index) == ("attention", 3)
+        return op.kind in _BYTES_ONLY and not mask
 
-    def _narrowed(self, one: Operation, name: str, image: str) -> str:
+    def _narrowed(self, op: Operation, name: str, image: str) -> str:
         wide = self.writer.type(image)
         magnitude = quantisation_of(wide).scale * 32767 / MARGIN16
         if self.ranges is not None and name in self.ranges and self.ranges[name].magnitude > 0:
             magnitude = self.ranges[name].magnitude
         kind = TensorType(wide.shape, Element.I8, Quantisation((magnitude / 127,)))
-        place = OperationPlace(Target.NPU, f"{one.kind} takes int8")
-        return self.writer.emit(one, "requantise", (image,), part="int8", result=kind, place=place)
+        place = OperationPlace(Target.NPU, f"{op.kind} takes int8")
+        return self.writer.emit(op, "requantise", (image,), part="int8", result=kind, place=place)
 
     def _constant(self, name: str) -> str:
         kind, value = self.types[name], self.facts.value(name)
@@ -273,7 +273,7 @@ class ImageWriter:
             data = quantised(value, kind)
         return self.writer.constant(data, f"{name}.{kind.element.value}", kind.quantisation)
 
-    def _result(self, name: str, one: Operation) -> str:
+    def _result(self, name: str, op: Operation) -> str:
         """Name the integers that an operation of the chip assigns."""
         if name not in self.types:
             kind = self.graph.type(name)

@@ -71,7 +71,7 @@ def _in_integers(graph: Graph, inputs: Iterable[str], outputs: Iterable[str]) ->
             renamed[image] = name
             gone.add(border.name)
     tensors = [Tensor(new, graph.type(old)) for old, new in renamed.items()]
-    kept = [_under(one, renamed) for one in graph.operations if one.name not in gone]
+    kept = [_under(op, renamed) for op in graph.operations if op.name not in gone]
     return graph.with_operations(kept, tensors)
 
 
@@ -84,10 +84,10 @@ def _border(graph: Graph, what: str, found: list[Operation], kind: str) -> Opera
     return found[0]
 
 
-def _under(one: Operation, renamed: dict[str, str]) -> Operation:
+def _under(op: Operation, renamed: dict[str, str]) -> Operation:
     """Return an operation that reads and makes tensors under their new names."""
     return replace(
-        one,
-        inputs=tuple(renamed.get(name, name) for name in one.inputs),
-        outputs=tuple(renamed.get(name, name) for name in one.outputs),
+        op,
+        inputs=tuple(renamed.get(name, name) for name in op.inputs),
+        outputs=tuple(renamed.get(name, name) for name in op.outputs),
     )

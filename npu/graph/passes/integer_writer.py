@@ -44,9 +44,9 @@ class IntegerWriter(Rewriter):
         """Return the written product that makes a tensor which one operation alone reads."""
         if not self.alone(name):
             return None
-        for one in reversed(self.operations):
-            if name in one.outputs:
-                return one if one.kind in LINEAR and "mult" in one.integers else None
+        for op in reversed(self.operations):
+            if name in op.outputs:
+                return op if op.kind in LINEAR and "mult" in op.integers else None
         return None
 
     def merge(

@@ -16,19 +16,19 @@ from npu.graph.passes.rewrite import Walk
 _CHAIN = frozenset({"table", "clip", "quantise", "dequantise", "cast"})
 
 
-def operands(walk: Walk, one: Operation) -> bool:
+def operands(walk: Walk, op: Operation) -> bool:
     """Bring the operands of a matrix product to their form.
 
     The second one carries a transpose as a flag if it is no constant; a constant one is turned,
     and has no batch axes of size 1. The first one is never transposed by a flag.
     """
-    if one.kind != "matmul":
+    if op.kind != "matmul":
         return False
-    a, b, *rest = one.inputs
-    flags = {"transpose_a": one["transpose_a"], "transpose_b": one["transpose_b"]}
-    if one["transpose_a"]:
+    a, b, *rest = op.inputs
+    flags = {"transpose_a": op["transpose_a"], "transpose_b": op["transpose_b"]}
+    if op["transpose_a"]:
         a, flags["transpose_a"] = (
-            walk.emit(one, "transpose", [a], part="a", order=_swap(walk, a)),
+            walk.emit(op, "transpose", [a], part="a", order=_swap(walk, a)),
             False,
         )
     before = walk.maker(b, "transpose")
@@ -36,21 +36,21 @@ def operands(walk: Walk, one: Operation) -> bool:
     known = walk.value(b) is not None or (
         integers is not None and walk.value(integers.inputs[0]) is not None
     )
-    if one["transpose_b"] and known:
+    if op["transpose_b"] and known:
         b, flags["transpose_b"] = (
-            walk.emit(one, "transpose", [b], part="b", order=_swap(walk, b)),
+            walk.emit(op, "transpose", [b], part="b", order=_swap(walk, b)),
             False,
         )
     elif before is not None and before["order"] == _swap(walk, b):
-        b, flags["transpose_b"] = before.inputs[0], not one["transpose_b"]
+        b, flags["transpose_b"] = before.inputs[0], not op["transpose_b"]
     elif known and len(walk.shape(b)) > 2 and all(size == 1 for size in walk.shape(b)[:-2]):
         if len(walk.shape(b)) > len(walk.shape(a)):
             return False
-        b = walk.emit(one, "reshape", [b], part="b", shape=walk.shape(b)[-2:])
+        b = walk.emit(op, "reshape", [b], part="b", shape=walk.shape(b)[-2:])
     else:
-        if a == one.inputs[0]:
+        if a == op.inputs[0]:
             return False
-    walk.again(one, [a, b, *rest], output=one.outputs[0], **flags)
+    walk.again(op, [a, b, *rest], output=op.outputs[0], **flags)
     return True
 
 
@@ -59,16 +59,16 @@ def _swap(walk: Walk, name: str) -> tuple[int, ...]:
     return (*range(rank - 2), rank - 1, rank - 2)
 
 
-def flattened(walk: Walk, one: Operation) -> bool:
+def flattened(walk: Walk, op: Operation) -> bool:
     """Permute the rows of a constant matrix instead of the pixels that it multiplies.
 
     Before the matrix stands a reshape that joins the trailing axes of a transposed tensor, and
     between them at most what works on each element.
     """
-    if one.kind != "matmul" or one["transpose_b"] or one["transpose_a"]:
+    if op.kind != "matmul" or op["transpose_b"] or op["transpose_a"]:
         return False
     chain: list[Operation] = []
-    name = one.inputs[0]
+    name = op.inputs[0]
     while (step := walk.only(name, *_CHAIN)) is not None:
         chain.append(step)
         name = step.inputs[0]
@@ -86,7 +86,7 @@ def flattened(walk: Walk, one: Operation) -> bool:
         return False
     if list(order[: axes[0]]) != list(range(axes[0])):
         return False
-    weight = _permuted(walk, one, [shape[axis] for axis in axes], np.argsort(sources))
+    weight = _permuted(walk, op, [shape[axis] for axis in axes], np.argsort(sources))
     if weight is None:
         return False
     x = walk.emit(
@@ -94,13 +94,13 @@ def flattened(walk: Walk, one: Operation) -> bool:
     )
     for step in reversed(chain):
         x = walk.again(step, [x], result=walk.type(step.outputs[0]))
-    walk.again(one, [x, weight, *one.inputs[2:]], output=one.outputs[0])
+    walk.again(op, [x, weight, *op.inputs[2:]], output=op.outputs[0])
     return True
 
 
-def _permuted(walk: Walk, one: Operation, sizes: list[int], order: Array) -> str | None:
+def _permuted(walk: Walk, op: Operation, sizes: list[int], order: Array) -> str | None:
     """Return the second operand with its rows in another order, None if it is not constant."""
-    name = one.inputs[1]
+    name = op.inputs[1]
     integers = walk.maker(name, "dequantise")
     held = integers.inputs[0] if integers else name
     data, kind = walk.value(held), walk.type(held)
@@ -115,34 +115,34 @@ def _permuted(walk: Walk, one: Operation, sizes: list[int], order: Array) -> str
     return walk.emit(integers, "dequantise", [fresh], result=walk.type(name))
 
 
-def pads(walk: Walk, one: Operation) -> bool:
+def pads(walk: Walk, op: Operation) -> bool:
     """Put zeros around an image into the pads of the convolution or pool that reads it."""
-    if one.kind not in ("conv", "maxpool", "avgpool"):
+    if op.kind not in ("conv", "maxpool", "avgpool"):
         return False
-    before = walk.maker(one.inputs[0], "pad")
+    before = walk.maker(op.inputs[0], "pad")
     if before is None or before["before"][0] or before["before"][3]:
         return False
     if before["after"][0] or before["after"][3]:
         return False
-    needed = -math.inf if one.kind == "maxpool" else 0.0
+    needed = -math.inf if op.kind == "maxpool" else 0.0
     given: dict[str, Any] = {}
-    if before["value"] != needed or walk.type(one.inputs[0]).element not in FLOATS:
+    if before["value"] != needed or walk.type(op.inputs[0]).element not in FLOATS:
         return False
-    if one.kind == "avgpool":
-        if any(one["pads"]):
+    if op.kind == "avgpool":
+        if any(op["pads"]):
             return False
         given["count_pads"] = True
     more = (*before["before"][1:3], *before["after"][1:3])
-    given["pads"] = tuple(a + b for a, b in zip(one["pads"], more, strict=True))
-    walk.again(one, [*before.inputs, *one.inputs[1:]], output=one.outputs[0], **given)
+    given["pads"] = tuple(a + b for a, b in zip(op["pads"], more, strict=True))
+    walk.again(op, [*before.inputs, *op.inputs[1:]], output=op.outputs[0], **given)
     return True
 
 
-def without_pads(walk: Walk, one: Operation) -> bool:
+def without_pads(walk: Walk, op: Operation) -> bool:
     """Let a mean without pads count none."""
-    if one.kind != "avgpool" or not one["count_pads"] or any(one["pads"]):
+    if op.kind != "avgpool" or not op["count_pads"] or any(op["pads"]):
         return False
-    walk.again(one, one.inputs, output=one.outputs[0], count_pads=False)
+    walk.again(op, op.inputs, output=op.outputs[0], count_pads=False)
     return True
 
 

@@ -37,30 +37,28 @@ def _read(graph: Graph) -> Graph:
     """Drop borders whose result nobody reads any more."""
     facts = Facts(graph)
     return graph.with_operations(
-        one
-        for one in graph.operations
-        if one.kind not in BORDERS
-        or one.outputs[0] in graph.outputs
-        or facts.readers[one.outputs[0]]
+        op
+        for op in graph.operations
+        if op.kind not in BORDERS or op.outputs[0] in graph.outputs or facts.readers[op.outputs[0]]
     )
 
 
 def _apply(graph: Graph, rules: dict[str, tuple[Rule, ...]]) -> Graph:
     facts, writer = Facts(graph), Rewriter(graph)
-    for one in graph.operations:
-        done = (one.on_chip or one.kind == "quantise") and any(
-            rule(writer, facts, one) for rule in rules.get(one.kind, ())
+    for op in graph.operations:
+        done = (op.on_chip or op.kind == "quantise") and any(
+            rule(writer, facts, op) for rule in rules.get(op.kind, ())
         )
         if not done:
-            writer.keep(one)
+            writer.keep(op)
     return writer.rewritten()
 
 
-def _clip(writer: Rewriter, facts: Facts, one: Operation) -> bool:
+def _clip(writer: Rewriter, facts: Facts, op: Operation) -> bool:
     """Make clips of tables that clip, because bounds need no table."""
     low, high = -np.inf, np.inf
-    values = list(one["parameters"])
-    for name in one["functions"]:
+    values = list(op["parameters"])
+    for name in op["functions"]:
         if name == "relu":
             low, high = max(low, 0.0), max(high, 0.0)
         elif name == "clip":
@@ -68,17 +66,17 @@ def _clip(writer: Rewriter, facts: Facts, one: Operation) -> bool:
             low, high = min(max(low, least), most), min(max(high, least), most)
         else:
             return False
-    writer.emit(one, "clip", one.inputs, output=one.outputs[0], low=low, high=high)
+    writer.emit(op, "clip", op.inputs, output=op.outputs[0], low=low, high=high)
     return True
 
 
-def _requantise(writer: Rewriter, facts: Facts, one: Operation) -> bool:
+def _requantise(writer: Rewriter, facts: Facts, op: Operation) -> bool:
     """Make one operation of real numbers that are read only to be quantised again."""
-    maker = facts.maker(one.inputs[0])
+    maker = facts.maker(op.inputs[0])
     if maker is None or maker.kind != "dequantise":
         return False
-    x, y = maker.inputs[0], one.outputs[0]
-    if facts.graph.constant(x) is not None or facts.only_reader(one.inputs[0]) is None:
+    x, y = maker.inputs[0], op.outputs[0]
+    if facts.graph.constant(x) is not None or facts.only_reader(op.inputs[0]) is None:
         return False
     source = facts.maker(x)
     inside = source is not None and source.kind == "quantise"
@@ -89,15 +87,15 @@ def _requantise(writer: Rewriter, facts: Facts, one: Operation) -> bool:
     if not rescaled(facts.graph.type(x), facts.graph.type(y)):
         return False
     place = OperationPlace(Target.NPU, "a table, or VEC scales")
-    writer.emit(one, "requantise", (x,), output=y, place=place)
+    writer.emit(op, "requantise", (x,), output=y, place=place)
     return True
 
 
-def _gather(writer: Rewriter, facts: Facts, one: Operation) -> bool:
+def _gather(writer: Rewriter, facts: Facts, op: Operation) -> bool:
     """Make slices of constant indices, one per run of neighbours."""
-    indices = facts.value(one.inputs[1])
+    indices = facts.value(op.inputs[1])
     assert indices is not None
-    x, axis = one.inputs[0], one["axis"]
+    x, axis = op.inputs[0], op["axis"]
     shape = facts.graph.type(x).shape
     flat = [int(i) % shape[axis] for i in indices.reshape(-1)]
     cuts = [0, *(i for i in range(1, len(flat)) if flat[i] != flat[i - 1] + 1), len(flat)]
@@ -107,7 +105,7 @@ def _gather(writer: Rewriter, facts: Facts, one: Operation) -> bool:
         starts[axis], stops[axis] = flat[first], flat[after - 1] + 1
         parts.append(
             writer.emit(
-                one,
+                op,
                 "slice",
                 (x,),
                 part=f"run{len(parts)}",
@@ -118,26 +116,26 @@ def _gather(writer: Rewriter, facts: Facts, one: Operation) -> bool:
         )
     whole = parts[0]
     if len(parts) > 1:
-        whole = writer.emit(one, "concat", parts, part="runs", axis=axis)
-    result = facts.graph.type(one.outputs[0]).shape
-    writer.emit(one, "reshape", (whole,), output=one.outputs[0], shape=result)
+        whole = writer.emit(op, "concat", parts, part="runs", axis=axis)
+    result = facts.graph.type(op.outputs[0]).shape
+    writer.emit(op, "reshape", (whole,), output=op.outputs[0], shape=result)
     return True
 
 
-def _turn(writer: Rewriter, facts: Facts, one: Operation) -> bool:
+def _turn(writer: Rewriter, facts: Facts, op: Operation) -> bool:
     """Let the host turn rows of 16 bits that come from it: the chip turns bytes."""
-    maker, reader = facts.maker(one.inputs[0]), facts.only_reader(one.outputs[0])
-    if (maker is not None and maker.on_chip) or reader is None or not turns_rows(one):
+    maker, reader = facts.maker(op.inputs[0]), facts.only_reader(op.outputs[0])
+    if (maker is not None and maker.on_chip) or reader is None or not turns_rows(op):
         return False
     if not reader.on_chip or reader.kind not in {"softmax", *NORMS}:
         return False
-    writer.keep(replace(one, place=HOST_TURN))
+    writer.keep(replace(op, place=HOST_TURN))
     return True
 
 
-def _sums(writer: Rewriter, facts: Facts, one: Operation) -> bool:
+def _sums(writer: Rewriter, facts: Facts, op: Operation) -> bool:
     """Take int32 sums from the product itself; the host moves what it gets."""
-    x, kind = one.inputs[0], facts.graph.type(one.outputs[0])
+    x, kind = op.inputs[0], facts.graph.type(op.outputs[0])
     if kind.element != Element.I32:
         return False
     moves: list[Operation] = []
@@ -152,9 +150,9 @@ def _sums(writer: Rewriter, facts: Facts, one: Operation) -> bool:
     for move in moves:
         writer.operations = [each for each in writer.operations if each.name != move.name]
     made = replace(kind, shape=facts.graph.type(x).shape)
-    y = writer.emit(one, "quantise", (x,), result=made)
+    y = writer.emit(op, "quantise", (x,), result=made)
     for move in moves:
-        output = one.outputs[0] if move is moves[-1] else ""
+        output = op.outputs[0] if move is moves[-1] else ""
         result = replace(kind, shape=facts.graph.type(move.outputs[0]).shape)
         attributes: dict[str, Any] = dict(move.attributes)
         place = OperationPlace(Target.HOST, "the chip moves no int32")

@@ -20,34 +20,34 @@ def real_operations(graph: Graph) -> Graph:
     nothing counts them as they are.
     """
     facts, writer = Facts(graph), Rewriter(graph)
-    for one in graph.operations:
-        if not _on_integers(facts, writer, one):
-            writer.keep(one)
+    for op in graph.operations:
+        if not _on_integers(facts, writer, op):
+            writer.keep(op)
             continue
-        x, y = one.inputs[0], one.outputs[0]
+        x, y = op.inputs[0], op.outputs[0]
         for name in (x, y):
             kind = writer.type(name)
             if kind.quantisation is None:
                 writer.swap(name, replace(kind, quantisation=_COUNTS))
-        real = writer.emit(one, "dequantise", (x,), part="real")
-        attributes: dict[str, Any] = dict(one.attributes)
+        real = writer.emit(op, "dequantise", (x,), part="real")
+        attributes: dict[str, Any] = dict(op.attributes)
         made = replace(graph.type(y), element=Element.F32, quantisation=None)
-        result = writer.emit(one, one.kind, (real,), result=made, **attributes)
-        writer.emit(one, "quantise", (result,), part="integers", output=y)
+        result = writer.emit(op, op.kind, (real,), result=made, **attributes)
+        writer.emit(op, "quantise", (result,), part="integers", output=y)
     return writer.rewritten()
 
 
-def _on_integers(facts: Facts, writer: Rewriter, one: Operation) -> bool:
-    if one.kind not in (*UNARY_MOVES, "maxpool"):
+def _on_integers(facts: Facts, writer: Rewriter, op: Operation) -> bool:
+    if op.kind not in (*UNARY_MOVES, "maxpool"):
         return False
-    kinds = [writer.type(name) for name in (one.inputs[0], one.outputs[0])]
-    if kinds[0].element not in CHIP_BYTES or facts.graph.constant(one.inputs[0]) is not None:
+    kinds = [writer.type(name) for name in (op.inputs[0], op.outputs[0])]
+    if kinds[0].element not in CHIP_BYTES or facts.graph.constant(op.inputs[0]) is not None:
         return False
     if kinds[0].element != kinds[1].element:
         return False
     if kinds[1].quantisation is not None and kinds[0].quantisation != kinds[1].quantisation:
         return False
-    if one.kind == "maxpool":
+    if op.kind == "maxpool":
         return True
     found = kinds[0].quantisation
-    return found is not None and found.axis is None and one.kind != "pad"
+    return found is not None and found.axis is None and op.kind != "pad"

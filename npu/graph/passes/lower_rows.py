@@ -20,9 +20,9 @@ _HIDDEN = -500.0
 HOST_TURN = OperationPlace(Target.HOST, "rows of 16 bits are turned where they come from")
 
 
-def softmax(writer: Rewriter, facts: Facts, one: Operation) -> bool:
+def softmax(writer: Rewriter, facts: Facts, op: Operation) -> bool:
     """Turn rows so that they lie along the last axis."""
-    x, axis = one.inputs[0], one["axis"]
+    x, axis = op.inputs[0], op["axis"]
     rank = len(facts.graph.type(x).shape)
     if axis == rank - 1:
         return False
@@ -31,43 +31,43 @@ def softmax(writer: Rewriter, facts: Facts, one: Operation) -> bool:
     maker = facts.maker(x)
     # A turn of int16 would be one of int8 on the chip; the host turns real numbers.
     place = None if maker is not None and maker.on_chip else HOST_TURN
-    turned = writer.emit(one, "transpose", (x,), part="turned", order=order, place=place)
-    rows = writer.emit(one, "softmax", (turned,), axis=rank - 1)
-    writer.emit(one, "transpose", (rows,), part="back", output=one.outputs[0], order=back)
+    turned = writer.emit(op, "transpose", (x,), part="turned", order=order, place=place)
+    rows = writer.emit(op, "softmax", (turned,), axis=rank - 1)
+    writer.emit(op, "transpose", (rows,), part="back", output=op.outputs[0], order=back)
     return True
 
 
-def norm(writer: Rewriter, facts: Facts, one: Operation) -> bool:
+def norm(writer: Rewriter, facts: Facts, op: Operation) -> bool:
     """Make one axis of several; take negative gains and beta out of the norm."""
-    x, shape = one.inputs[0], facts.graph.type(one.inputs[0]).shape
-    gain, beta = (facts.value(name) if name else None for name in (*one.inputs[1:], "", "")[:2])
+    x, shape = op.inputs[0], facts.graph.type(op.inputs[0]).shape
+    gain, beta = (facts.value(name) if name else None for name in (*op.inputs[1:], "", "")[:2])
     plain = beta is None and (gain is None or not np.any(gain < 0))
-    if plain and one["axes"] == 1:
+    if plain and op["axes"] == 1:
         return False
-    length = math.prod(shape[len(shape) - one["axes"] :])
-    output, result = one.outputs[0], one.outputs[0]
-    if one["axes"] > 1:
-        lead = shape[: len(shape) - one["axes"]]
-        x = writer.emit(one, "reshape", (x,), part="rows", shape=(*(lead or (1,)), length))
+    length = math.prod(shape[len(shape) - op["axes"] :])
+    output, result = op.outputs[0], op.outputs[0]
+    if op["axes"] > 1:
+        lead = shape[: len(shape) - op["axes"]]
+        x = writer.emit(op, "reshape", (x,), part="rows", shape=(*(lead or (1,)), length))
         result = ""
     gain = None if gain is None else gain.reshape(-1)
     beta = None if beta is None else beta.reshape(-1)
-    rest: dict[str, Any] = {"axes": 1, "epsilon": one["epsilon"]}
+    rest: dict[str, Any] = {"axes": 1, "epsilon": op["epsilon"]}
     if plain:
-        inputs = [x] if gain is None else [x, writer.constant(gain, f"{one.name}.gain")]
-        y = writer.emit(one, one.kind, inputs, **rest, output=result)
+        inputs = [x] if gain is None else [x, writer.constant(gain, f"{op.name}.gain")]
+        y = writer.emit(op, op.kind, inputs, **rest, output=result)
     elif length <= DIAGONAL_MOST:
-        y = _split(writer, one, x, gain, beta, result)
+        y = _split(writer, op, x, gain, beta, result)
     else:
         return False
     if y != output:
-        writer.emit(one, "reshape", (y,), part="shape", output=output, shape=shape)
+        writer.emit(op, "reshape", (y,), part="shape", output=output, shape=shape)
     return True
 
 
 def _split(
     writer: Rewriter,
-    one: Operation,
+    op: Operation,
     x: str,
     gain: Array | None,
     beta: Array | None,
@@ -75,24 +75,24 @@ def _split(
 ) -> str:
     """Write the norm without gain and, as a product with a diagonal matrix, what is left."""
     length = writer.shape(x)[-1]
-    y = writer.emit(one, one.kind, (x,), part="rows", axes=1, epsilon=one["epsilon"])
+    y = writer.emit(op, op.kind, (x,), part="rows", axes=1, epsilon=op["epsilon"])
     if not output:
-        output = writer.tensor(f"{one.name}.scaled", writer.type(y))
+        output = writer.tensor(f"{op.name}.scaled", writer.type(y))
     scale = np.ones(length, np.float32) if gain is None else gain
-    diagonal(writer, one, y, output, scale, beta)
+    diagonal(writer, op, y, output, scale, beta)
     return output
 
 
-def attention(writer: Rewriter, facts: Facts, one: Operation) -> bool:
+def attention(writer: Rewriter, facts: Facts, op: Operation) -> bool:
     """Make a mask of what the causal flag cannot say; give values the width of keys."""
-    q, k, v = one.inputs[:3]
+    q, k, v = op.inputs[:3]
     depth, width = facts.graph.type(q).shape[3], facts.graph.type(v).shape[3]
     rows, keys = facts.graph.type(q).shape[2], facts.graph.type(k).shape[2]
-    given = facts.value(one.inputs[3]) if len(one.used) > 3 else None
-    seen = visible(one.attributes, rows, keys)
+    given = facts.value(op.inputs[3]) if len(op.used) > 3 else None
+    seen = visible(op.attributes, rows, keys)
     blind = _hides_all(given, seen)
-    limited = bool(one["window"] or one["causal"])
-    masked = limited and (blind or not (one["causal"] and one["offset"] >= 0))
+    limited = bool(op["window"] or op["causal"])
+    masked = limited and (blind or not (op["causal"] and op["offset"] >= 0))
     batches = 1 if given is None or given.ndim < 4 else given.shape[0]
     if depth == width and not masked and not blind and batches == 1:
         return False
@@ -100,15 +100,15 @@ def attention(writer: Rewriter, facts: Facts, one: Operation) -> bool:
     if blind:
         assert mask is not None
         mask = _with_escape(np.broadcast_to(mask, (*mask.shape[:-1], keys)))
-        k, v = (_longer(writer, one, name, part) for name, part in ((k, "k"), (v, "v")))
+        k, v = (_longer(writer, op, name, part) for name, part in ((k, "k"), (v, "v")))
     sight: dict[str, Any] = {
-        "causal": one["causal"] and not masked,
-        "offset": 0 if masked else one["offset"],
-        "window": 0 if masked else one["window"],
+        "causal": op["causal"] and not masked,
+        "offset": 0 if masked else op["offset"],
+        "window": 0 if masked else op["window"],
     }
     inner = max(depth, width)
     q, k, v = (
-        _widened(writer, one, name, inner, part) for name, part in ((q, "q"), (k, "k"), (v, "v"))
+        _widened(writer, op, name, inner, part) for name, part in ((q, "q"), (k, "k"), (v, "v"))
     )
     parts = []
     for batch in range(batches):
@@ -116,35 +116,35 @@ def attention(writer: Rewriter, facts: Facts, one: Operation) -> bool:
             [q, k, v]
             if batches == 1
             else [
-                _row(writer, one, name, batch, f"{part}{batch}")
+                _row(writer, op, name, batch, f"{part}{batch}")
                 for name, part in ((q, "q"), (k, "k"), (v, "v"))
             ]
         )
         if mask is not None:
             own = mask if batches == 1 else mask[batch : batch + 1]
-            inputs.append(writer.constant(own, f"{one.name}.mask"))
+            inputs.append(writer.constant(own, f"{op.name}.mask"))
         parts.append(
             writer.emit(
-                one,
+                op,
                 "attention",
                 inputs,
                 part=f"batch{batch}" if batches > 1 else "heads",
-                scale=one["scale"],
+                scale=op["scale"],
                 softcap=0.0,
                 **sight,
             )
         )
-    y = parts[0] if batches == 1 else writer.emit(one, "concat", parts, part="batches", axis=0)
+    y = parts[0] if batches == 1 else writer.emit(op, "concat", parts, part="batches", axis=0)
     shape = writer.shape(y)
     if shape[3] == width:
-        writer.operations[-1] = replace(writer.operations[-1], outputs=one.outputs)
+        writer.operations[-1] = replace(writer.operations[-1], outputs=op.outputs)
         return True
     writer.emit(
-        one,
+        op,
         "slice",
         (y,),
         part="values",
-        output=one.outputs[0],
+        output=op.outputs[0],
         starts=(0, 0, 0, 0),
         stops=(*shape[:3], width),
         steps=(1, 1, 1, 1),
@@ -152,12 +152,12 @@ def attention(writer: Rewriter, facts: Facts, one: Operation) -> bool:
     return True
 
 
-def _widened(writer: Rewriter, one: Operation, name: str, width: int, part: str) -> str:
+def _widened(writer: Rewriter, op: Operation, name: str, width: int, part: str) -> str:
     missing = width - writer.shape(name)[3]
     if not missing:
         return name
     return writer.emit(
-        one,
+        op,
         "pad",
         (name,),
         part=f"{part}.wide",
@@ -167,10 +167,10 @@ def _widened(writer: Rewriter, one: Operation, name: str, width: int, part: str)
     )
 
 
-def _row(writer: Rewriter, one: Operation, name: str, batch: int, part: str) -> str:
+def _row(writer: Rewriter, op: Operation, name: str, batch: int, part: str) -> str:
     shape = writer.shape(name)
     return writer.emit(
-        one,
+        op,
         "slice",
         (name,),
         part=part,
@@ -205,8 +205,8 @@ def _with_escape(mask: Array) -> Array:
     return np.concatenate([mask, np.where(blind, 0.0, -np.inf)], axis=-1).astype(np.float32)
 
 
-def _longer(writer: Rewriter, one: Operation, name: str, part: str) -> str:
+def _longer(writer: Rewriter, op: Operation, name: str, part: str) -> str:
     after = (0, 0, 1, 0)
     return writer.emit(
-        one, "pad", (name,), part=f"{part}.long", before=(0, 0, 0, 0), after=after, value=0.0
+        op, "pad", (name,), part=f"{part}.long", before=(0, 0, 0, 0), after=after, value=0.0
     )

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
 
+from npu.graph.build import renamed
 from npu.graph.form import Graph, Operation, Tensor, TensorType
 from npu.graph.operations import Trait, with_trait
 from npu.graph.text import type_text, write
@@ -61,14 +62,14 @@ def ordered(graph: Graph) -> Graph:
 
 
 def _sorted(
-    graph: Graph, one: Operation, values: dict[str, bytes], same: dict[str, str]
+    graph: Graph, op: Operation, values: dict[str, bytes], same: dict[str, str]
 ) -> Operation:
-    inputs = tuple(same.get(name, name) for name in one.inputs)
-    if one.kind in _COMMUTATIVE:
+    inputs = tuple(same.get(name, name) for name in op.inputs)
+    if op.kind in _COMMUTATIVE:
         inputs = tuple(
             sorted(inputs, key=lambda name: (graph.tensors[name].constant, values[name]))
         )
-    return replace(one, inputs=inputs)
+    return replace(op, inputs=inputs)
 
 
 def _walked(graph: Graph, operations: list[Operation]) -> list[Operation]:
@@ -96,31 +97,13 @@ def anonymous(graph: Graph) -> Graph:
 
     Equal networks from different sources have equal texts after this.
     """
-    names: dict[str, str] = {"": ""}
-
-    def called(name: str) -> str:
-        return names.setdefault(name, f"t{len(names) - 1}")
-
-    for name in graph.inputs:
-        called(name)
-    operations = []
-    for index, one in enumerate(graph.operations):
-        operations.append(
-            replace(
-                one,
-                name=f"o{index}",
-                source="",
-                inputs=tuple(called(name) for name in one.inputs),
-                outputs=tuple(called(name) for name in one.outputs),
-            )
-        )
-    outputs = tuple(called(name) for name in graph.outputs)
-    tensors = {new: replace(graph[old], name=new) for old, new in names.items() if old}
-    inputs = tuple(names[name] for name in graph.inputs)
-    states = tuple(
-        replace(one, input=names[one.input], output=names[one.output]) for one in graph.states
+    used = [name for op in graph.operations for name in (*op.inputs, *op.outputs)]
+    known = dict.fromkeys(filter(None, (*graph.inputs, *used, *graph.outputs)))
+    plain = renamed(graph, {name: f"t{number}" for number, name in enumerate(known)})
+    operations = (
+        replace(op, name=f"o{number}", source="") for number, op in enumerate(plain.operations)
     )
-    return Graph("", inputs, outputs, tensors, tuple(operations), states)
+    return replace(plain.with_operations(operations), name="")
 
 
 def alike(one: Graph, other: Graph) -> bool:

@@ -63,7 +63,7 @@ def attentions(view: GraphView, root: Operation, names: Names) -> Replacement | 
 
 
 def _behind_moves(view: GraphView, name: str, kind: str) -> Operation | None:
-    """Return what makes a tensor, moves aside, if it is of a kind."""
+    """Return the operation that makes a tensor, moves aside, if it is of a kind."""
     made = view.maker(name)
     while made is not None and made.kind in _MOVES:
         made = view.maker(made.inputs[0])
@@ -176,7 +176,7 @@ def _asked(view: GraphView, steps: tuple[Operation, ...], score: str, end: str) 
 
 
 def _numbers(view: GraphView, steps: tuple[Operation, ...]) -> list[float]:
-    """Return what a scale may be: products and quotients of numbers on the way."""
+    """Return the numbers that a scale may be: products and quotients of those on the way."""
     numbers = [one for one in view.numbers(Region("", steps)) if one] or [1.0]
     near = {1.0, *numbers, *(1.0 / one for one in numbers)}
     return [*near, *(a * b for a in near for b in near)]

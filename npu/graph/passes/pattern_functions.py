@@ -62,7 +62,7 @@ def _fits(view: GraphView, region: Region) -> bool:
     entry, result = (view.graph.type(name) for name in (region.entry, region.root.outputs[0]))
     if len(region.operations) < 2 or entry != result or entry.quantisation is not None:
         return False
-    constants = [name for one in region.operations for name in one.used]
+    constants = [name for op in region.operations for name in op.used]
     return all(
         uniform(value) is not None or value.size == 1
         for value in (view.graph.constant(name) for name in constants)
@@ -101,8 +101,8 @@ def _near(name: str, parameters: tuple[float, ...], wanted: Array, places: slice
 def _values(view: GraphView, region: Region) -> Array | None:
     """Compute a region at the points, its constants as single numbers."""
     single: dict[str, Array] = {region.entry: POINTS}
-    for one in region.operations:
-        for name in one.used:
+    for op in region.operations:
+        for name in op.used:
             value = view.graph.constant(name)
             if value is not None:
                 first = value.reshape(-1)[0]
@@ -110,10 +110,10 @@ def _values(view: GraphView, region: Region) -> Array | None:
                     first.astype(np.float64) if value.dtype.kind == "f" else first
                 )
     moved = [
-        replace(one, attributes={**one.attributes, "element": "float64"})
-        if one.kind == "cast" and one["element"].startswith("float")
-        else one
-        for one in region.operations
+        replace(op, attributes={**op.attributes, "element": "float64"})
+        if op.kind == "cast" and op["element"].startswith("float")
+        else op
+        for op in region.operations
     ]
     result = view.computed(moved, single)[region.root.outputs[0]]
     return result if result.shape == POINTS.shape and result.dtype.kind == "f" else None

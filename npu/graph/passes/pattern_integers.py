@@ -134,7 +134,7 @@ def dequantised(view: GraphView, root: Operation, names: Names) -> Replacement |
         found = _scale(view, region, entry.element)
         if found is None or entry.quantisation not in (None, found):
             return None
-        readers = [one for one in view.graph.operations if region.entry in one.used]
+        readers = [op for op in view.graph.operations if region.entry in op.used]
         if entry.quantisation is None and any(one not in region.operations for one in readers):
             return None
         edit = Replacement(view, region, names)

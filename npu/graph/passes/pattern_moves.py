@@ -118,7 +118,7 @@ def chosen(view: GraphView, root: Operation, names: Names) -> Replacement | None
 
 
 def _factor(view: GraphView, name: str) -> tuple[str, float] | None:
-    """Return what is multiplied by one number, and the number."""
+    """Return the tensor that is multiplied by one number, and the number."""
     made = view.maker(name)
     if made is None or view.graph.type(name).element != Element.F32 or view.readers(name) != 1:
         return None

@@ -38,9 +38,9 @@ def _axes(view: GraphView, region: Region) -> set[tuple[int, ...]]:
     """Return the axes that a region sums over, of tensors shaped like its entry."""
     shape = view.shape(region.entry)
     return {
-        tuple(sorted(one["axes"]))
-        for one in region.operations
-        if one.kind in ("reduce", "mean") and view.shape(one.inputs[0]) == shape
+        tuple(sorted(op["axes"]))
+        for op in region.operations
+        if op.kind in ("reduce", "mean") and view.shape(op.inputs[0]) == shape
     }
 
 

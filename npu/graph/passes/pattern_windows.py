@@ -23,7 +23,7 @@ def means(view: GraphView, root: Operation, names: Names) -> Replacement | None:
         first = region.operations[0]
         if first.kind != "reduce" or first["function"] != "sum":
             continue
-        if any(one.kind not in ("div", "mul", "reshape", "reduce") for one in region.operations):
+        if any(op.kind not in ("div", "mul", "reshape", "reduce") for op in region.operations):
             return None
         count = int(np.prod([view.shape(region.entry)[axis] for axis in first["axes"]]))
         numbers = [uniform(view.graph.constant(name)) for name in root.used]

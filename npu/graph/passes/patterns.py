@@ -67,37 +67,37 @@ def _replaced(graph: Graph, patterns: Sequence[Pattern]) -> tuple[Graph, bool]:
     edits: dict[str, Replacement] = {}
     tensors: dict[str, Tensor] = {}
     alive = _alive(graph, edits)
-    for one in reversed(graph.operations):
-        if one.name not in alive or len(one.outputs) != 1:
+    for op in reversed(graph.operations):
+        if op.name not in alive or len(op.outputs) != 1:
             continue
         for pattern in patterns:
             try:
-                edit = pattern(view, one, names)
+                edit = pattern(view, op, names)
             except GraphError:
                 # A guess that is no legal operation is none.
                 continue
             if edit is not None:
-                edits[one.name] = edit
+                edits[op.name] = edit
                 tensors.update(edit.made)
                 alive = _alive(graph, edits)
                 break
     if not edits:
         return graph, False
     operations: list[Operation] = []
-    for one in graph.operations:
-        if one.name in alive:
-            operations.extend(edits[one.name].operations if one.name in edits else [one])
+    for op in graph.operations:
+        if op.name in alive:
+            operations.extend(edits[op.name].operations if op.name in edits else [op])
     return graph.with_operations(operations, tensors.values()), True
 
 
 def _alive(graph: Graph, edits: dict[str, Replacement]) -> set[str]:
     """Return the names of the operations whose results something still reads."""
     needed, alive = set(graph.outputs), set()
-    for one in reversed(graph.operations):
-        if needed.isdisjoint(one.outputs):
+    for op in reversed(graph.operations):
+        if needed.isdisjoint(op.outputs):
             continue
-        alive.add(one.name)
-        parts = edits[one.name].operations if one.name in edits else [one]
+        alive.add(op.name)
+        parts = edits[op.name].operations if op.name in edits else [op]
         for part in parts:
             needed.update(part.used)
     return alive

@@ -49,8 +49,8 @@ def place(
     wishes = _wishes(graph, {"host": host, "npu": npu, "port": port})
     facts, full = Facts(graph), refused or {}
     placed = [
-        _placed(one, wishes.get(one.name, ""), refusal(facts, one) or full.get(one.name, ""))
-        for one in graph.operations
+        _placed(op, wishes.get(op.name, ""), refusal(facts, op) or full.get(op.name, ""))
+        for op in graph.operations
     ]
     found = graph.with_operations(placed)
     return lower(least_cut(found))
@@ -75,13 +75,13 @@ def operations_named(graph: Graph, option: str, name: str) -> list[Operation]:
     Raises:
         GraphError: there is none; `option` is what asked for it.
     """
-    by_name = {one.name: one for one in graph.operations}
+    by_name = {op.name: op for op in graph.operations}
     if name in by_name:
         return [by_name[name]]
     found = [
-        one
-        for one in graph.operations
-        if one.kind == name or (name and name in one.source.split(" + "))
+        op
+        for op in graph.operations
+        if op.kind == name or (name and name in op.source.split(" + "))
     ]
     if not found:
         near = difflib.get_close_matches(name, sorted(by_name), 3) or sorted(by_name)[:3]
@@ -91,37 +91,35 @@ def operations_named(graph: Graph, option: str, name: str) -> list[Operation]:
     return found
 
 
-def _placed(one: Operation, wish: str, why_not: str) -> Operation:
-    if one.kind == PORT_KIND or wish == "port":
-        return _on_port(one, wish)
-    if one.kind in BORDERS and wish != "npu":
-        return replace(one, place=OperationPlace(Target.HOST, BORDER))
+def _placed(op: Operation, wish: str, why_not: str) -> Operation:
+    if op.kind == PORT_KIND or wish == "port":
+        return _on_port(op, wish)
+    if op.kind in BORDERS and wish != "npu":
+        return replace(op, place=OperationPlace(Target.HOST, BORDER))
     if wish == "npu" and why_not:
-        raise GraphError(
-            f"--npu {one.name}: {named(one)} cannot be executed by the chip: {why_not}"
-        )
+        raise GraphError(f"--npu {op.name}: {named(op)} cannot be executed by the chip: {why_not}")
     if wish == "host":
-        return replace(one, place=OperationPlace(Target.HOST, "the user wants it on the host"))
+        return replace(op, place=OperationPlace(Target.HOST, "the user wants it on the host"))
     if why_not:
-        return replace(one, place=OperationPlace(Target.HOST, why_not))
-    reason = WISH if wish else TABLE[one.kind].chip
-    return replace(one, place=OperationPlace(Target.NPU, reason))
+        return replace(op, place=OperationPlace(Target.HOST, why_not))
+    reason = WISH if wish else TABLE[op.kind].chip
+    return replace(op, place=OperationPlace(Target.NPU, reason))
 
 
-def _on_port(one: Operation, wish: str) -> Operation:
+def _on_port(op: Operation, wish: str) -> Operation:
     """Place a product in a format of the command port, or refuse another operation there."""
-    if one.kind != PORT_KIND:
+    if op.kind != PORT_KIND:
         raise GraphError(
-            f"--port {one.name}: {named(one)} cannot be executed by the command port: it "
+            f"--port {op.name}: {named(op)} cannot be executed by the command port: it "
             f"multiplies matrices in formats of its own ({PORT_KIND})"
         )
     if wish == "npu":
         raise GraphError(
-            f"--npu {one.name}: {named(one)} cannot be executed by a program: its array multiplies "
-            f"int8, {one['format']} is a format of the command port"
+            f"--npu {op.name}: {named(op)} cannot be executed by a program: its array multiplies "
+            f"int8, {op['format']} is a format of the command port"
         )
     if wish == "host":
-        return replace(one, place=OperationPlace(Target.HOST, "the user wants it on the host"))
+        return replace(op, place=OperationPlace(Target.HOST, "the user wants it on the host"))
     return replace(
-        one, place=OperationPlace(Target.PORT, f"the command port multiplies {one['format']}")
+        op, place=OperationPlace(Target.PORT, f"the command port multiplies {op['format']}")
     )

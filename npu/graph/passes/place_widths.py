@@ -21,16 +21,16 @@ from npu.graph.passes.wide_sums import largest
 _BYTES = with_trait(Trait.BYTES)
 
 
-def narrowed(facts: Facts, one: Operation) -> str:
+def narrowed(facts: Facts, op: Operation) -> str:
     """Refuse given 16 bits where the chip makes int8 of them, or takes zero points of 0 alone."""
-    narrow = _takes_bytes(facts, one)
-    if not narrow and (one.kind in (*MOVES, *LINEAR) or _clips(one)):
+    narrow = _takes_bytes(facts, op)
+    if not narrow and (op.kind in (*MOVES, *LINEAR) or _clips(op)):
         return ""
-    read = [(name, _given(facts, name)) for name in facts.activations(one)]
+    read = [(name, _given(facts, name)) for name in facts.activations(op)]
     made = [
-        (one.outputs[0], facts.graph.type(reader.outputs[0]))
-        for reader in facts.readers[one.outputs[0]]
-        if reader.kind == "quantise" and one.kind not in LINEAR
+        (op.outputs[0], facts.graph.type(reader.outputs[0]))
+        for reader in facts.readers[op.outputs[0]]
+        if reader.kind == "quantise" and op.kind not in LINEAR
     ]
     for name, kind in (*read, *made):
         if kind is None or kind.element not in (Element.I16, Element.U16):
@@ -47,13 +47,13 @@ def narrowed(facts: Facts, one: Operation) -> str:
     return ""
 
 
-def _takes_bytes(facts: Facts, one: Operation) -> bool:
+def _takes_bytes(facts: Facts, op: Operation) -> bool:
     """Say whether the chip makes int8 of what an operation reads."""
-    if one.kind == "matmul":
-        return not facts.weights(one)
-    if one.kind == "transpose":
-        return turns_rows(one)
-    return one.kind in _BYTES and not _clips(one)
+    if op.kind == "matmul":
+        return not facts.weights(op)
+    if op.kind == "transpose":
+        return turns_rows(op)
+    return op.kind in _BYTES and not _clips(op)
 
 
 def _given(facts: Facts, name: str) -> TensorType | None:
@@ -65,9 +65,9 @@ def _given(facts: Facts, name: str) -> TensorType | None:
     return facts.graph.type(maker.inputs[0]) if maker is not None and given else None
 
 
-def _clips(one: Operation) -> bool:
+def _clips(op: Operation) -> bool:
     """Say whether a table only clips, which the chip does in int16 as well."""
-    return one.kind == "table" and set(one["functions"]) <= {"relu", "clip"}
+    return op.kind == "table" and set(op["functions"]) <= {"relu", "clip"}
 
 
 def _element(facts: Facts, name: str) -> Element:
@@ -88,42 +88,42 @@ def rescaled(given: TensorType, result: TensorType) -> bool:
     return bool(mantissa * (1 << 15) == np.rint(mantissa * (1 << 15)))
 
 
-def clipped(facts: Facts, one: Operation) -> str:
+def clipped(facts: Facts, op: Operation) -> str:
     """Refuse what only clips, where the chip would round a given int16 to another scale first."""
-    given = _given(facts, one.inputs[0])
-    if given is None or not (one.kind == "clip" or _clips(one)):
+    given = _given(facts, op.inputs[0])
+    if given is None or not (op.kind == "clip" or _clips(op)):
         return ""
-    for reader in facts.readers[one.outputs[0]]:
+    for reader in facts.readers[op.outputs[0]]:
         name = reader.outputs[0]
         if reader.kind == "quantise" and not rescaled(given, facts.graph.type(name)):
             return f"{name!r} is given as int16, for which the chip's factor has too few bits"
     return ""
 
 
-def rounded_terms(facts: Facts, one: Operation) -> str:
+def rounded_terms(facts: Facts, op: Operation) -> str:
     """Refuse a given int16 result whose terms int16 in its steps does not hold exactly.
 
     The chip would round, and saturate, each term before they meet.
     """
     found = [
         facts.graph.type(reader.outputs[0])
-        for reader in facts.readers[one.outputs[0]]
+        for reader in facts.readers[op.outputs[0]]
         if reader.kind == "quantise" and _element(facts, reader.outputs[0]) == Element.I16
     ]
     for kind in found:
         result = quantisation_of(kind)
-        for name in one.used:
+        for name in op.used:
             maker = facts.maker(name)
             if maker is None or maker.kind != "dequantise":
                 continue  # its steps are the compiler's choice
             known = facts.graph.type(maker.inputs[0])
             if result.axis is not None or quantisation_of(known).axis is not None:
-                return f"{one.outputs[0]!r} or {name!r} has scales along an axis"
+                return f"{op.outputs[0]!r} or {name!r} has scales along an axis"
             steps = quantisation_of(known).scale / result.scale
-            whole = steps == round(steps) and one.kind != "mul"
+            whole = steps == round(steps) and op.kind != "mul"
             if not whole or result.zero or largest(known) * steps > np.iinfo(np.int16).max + 1:
                 return (
-                    f"{one.outputs[0]!r} is given as int16, in whose steps the chip would round "
+                    f"{op.outputs[0]!r} is given as int16, in whose steps the chip would round "
                     f"{name!r} by itself"
                 )
     return ""

@@ -90,7 +90,7 @@ def requantised(product: KnownProduct, kind: TensorType) -> dict[str, Array]:
 
 
 def largest_sums(product: KnownProduct) -> Array:
-    """Return what the sums of columns reach at most, (N,) or a scalar."""
+    """Return the largest magnitude of the sums of columns, (N,) or a scalar."""
     bounds = np.iinfo(product.x.element.dtype)
     largest = max(-int(bounds.min), int(bounds.max))
     if product.matrix is not None:

@@ -72,9 +72,7 @@ def _typed(
 def _multiplies(graph: Graph) -> bool:
     """Say whether the chip has a product of its own, more than a factor for each channel."""
     facts = Facts(graph)
-    return any(
-        one.on_chip and one.kind in LINEAR and not facts.scales(one) for one in graph.operations
-    )
+    return any(op.on_chip and op.kind in LINEAR and not facts.scales(op) for op in graph.operations)
 
 
 def _without(graph: Graph, tensor: str) -> Graph:
@@ -85,7 +83,7 @@ def _without(graph: Graph, tensor: str) -> Graph:
     names = {one.name for one in moved}
     place = OperationPlace(Target.HOST, f"{tensor!r} has no scale, neither given nor from samples")
     return graph.with_operations(
-        replace(one, place=place) if one.name in names else one for one in graph.operations
+        replace(op, place=place) if op.name in names else op for op in graph.operations
     )
 
 
@@ -93,34 +91,34 @@ def without_misfits(graph: Graph, ranges: Mapping[str, Range] | None) -> Graph:
     """Move to the host what calibration saw that the integers of the chip do not hold."""
     if ranges is None:
         return graph
-    moved = {one.name: why for one in graph.operations if (why := _misfit(one, ranges))}
+    moved = {op.name: why for op in graph.operations if (why := _misfit(op, ranges))}
     if not moved:
         return graph
     return least_cut(
         graph.with_operations(
-            replace(one, place=OperationPlace(Target.HOST, moved[one.name]))
-            if one.name in moved
-            else one
-            for one in graph.operations
+            replace(op, place=OperationPlace(Target.HOST, moved[op.name]))
+            if op.name in moved
+            else op
+            for op in graph.operations
         )
     )
 
 
-def _misfit(one: Operation, ranges: Mapping[str, Range]) -> str:
+def _misfit(op: Operation, ranges: Mapping[str, Range]) -> str:
     """Return the sentence why calibration forbids an operation on the chip, "" if it does not."""
-    if not one.on_chip:
+    if not op.on_chip:
         return ""
-    if one.kind == "softmax":
-        return _poor_rows(one, ranges)
-    for name in (*one.used, *one.outputs):
+    if op.kind == "softmax":
+        return _poor_rows(op, ranges)
+    for name in (*op.used, *op.outputs):
         if name in ranges and not ranges[name].finite:
             return f"calibration saw infinities or NaN in {name!r}, integers have none"
     return ""
 
 
-def _poor_rows(one: Operation, ranges: Mapping[str, Range]) -> str:
+def _poor_rows(op: Operation, ranges: Mapping[str, Range]) -> str:
     """Return the sentence why calibration forbids a softmax on the chip, "" if it does not."""
-    scores, results = (ranges.get(name) for name in (one.inputs[0], one.outputs[0]))
+    scores, results = (ranges.get(name) for name in (op.inputs[0], op.outputs[0]))
     most = 32767 * UNIT
     if scores is not None and max(abs(scores.low), abs(scores.high)) > most:
         found = max(abs(scores.low), abs(scores.high))

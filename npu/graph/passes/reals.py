@@ -31,7 +31,7 @@ class _Change:
     def __init__(self, graph: Graph) -> None:
         self.before = graph
         self.names = Names(graph.tensors)
-        self.labels = Names(one.name for one in graph.operations)
+        self.labels = Names(op.name for op in graph.operations)
         self.tensors = dict(graph.tensors)
         self.operations: list[Operation] = []
         self.real: dict[str, str] = {}
@@ -40,8 +40,8 @@ class _Change:
     def graph(self) -> Graph:
         for name in self.before.inputs:
             self._taken(name)
-        for one in self.before.operations:
-            self._operation(one)
+        for op in self.before.operations:
+            self._operation(op)
         return replace(self.before, tensors=self.tensors, operations=tuple(self.operations))
 
     def _is_other(self, name: str) -> bool:
@@ -65,7 +65,7 @@ class _Change:
         self.operations.append(Operation(label, "cast", (source,), (result,), given, "Cast"))
 
     def _real(self, name: str) -> str:
-        """Return what stands for a tensor in 32 bits; a constant is turned at once."""
+        """Return the tensor of 32 bits in place of one; a constant is turned at once."""
         if not self._is_other(name):
             return name
         data = self.before.tensors[name].data
@@ -76,21 +76,19 @@ class _Change:
             self.real[name] = self._tensor(name, kept)
         return self.real[name]
 
-    def _operation(self, one: Operation) -> None:
-        if one.kind in _KEPT:
-            self.operations.append(one)
-            for name in one.outputs:
+    def _operation(self, op: Operation) -> None:
+        if op.kind in _KEPT:
+            self.operations.append(op)
+            for name in op.outputs:
                 self._taken(name)
             return
-        results = [self._result(name) for name in one.outputs]
-        given = dict(one.attributes)
-        if one.kind == "cast" and given["element"] in _OTHER:
+        results = [self._result(name) for name in op.outputs]
+        given = dict(op.attributes)
+        if op.kind == "cast" and given["element"] in _OTHER:
             given["element"] = Element.F32.value
-        inputs = tuple(self._real(name) for name in one.inputs)
-        self.operations.append(
-            replace(one, inputs=inputs, outputs=tuple(results), attributes=given)
-        )
-        for name in one.outputs:
+        inputs = tuple(self._real(name) for name in op.inputs)
+        self.operations.append(replace(op, inputs=inputs, outputs=tuple(results), attributes=given))
+        for name in op.outputs:
             if self._is_other(name) and self._wanted(name):
                 self._cast(self.real[name], name, self.before.type(name).element)
             elif self._is_other(name):

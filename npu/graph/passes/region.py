@@ -42,11 +42,11 @@ class Region:
 
     def kinds(self) -> set[str]:
         """Return the kinds of the operations."""
-        return {one.kind for one in self.operations}
+        return {op.kind for op in self.operations}
 
     def functions(self) -> set[str]:
         """Return the functions of the tables in it."""
-        return {name for one in self.operations if one.kind == "table" for name in one["functions"]}
+        return {name for op in self.operations if op.kind == "table" for name in op["functions"]}
 
 
 class GraphView:
@@ -57,12 +57,12 @@ class GraphView:
         self.graph = graph
         self.tensors = dict(graph.tensors)
         self._makers = graph.producers()
-        self._readers = Counter(name for one in graph.operations for name in one.used)
+        self._readers = Counter(name for op in graph.operations for name in op.used)
         self._readers.update(graph.outputs)
         self._place = {one.name: index for index, one in enumerate(graph.operations)}
 
     def maker(self, name: str, *kinds: str) -> Operation | None:
-        """Return what assigns a tensor, if it is of one of some kinds."""
+        """Return the operation that assigns a tensor, if it is of one of some kinds."""
         found = self._makers.get(name)
         return found if found is not None and (not kinds or found.kind in kinds) else None
 
@@ -74,9 +74,9 @@ class GraphView:
         """Return the shape of a tensor."""
         return self.graph.type(name).shape
 
-    def free(self, one: Operation) -> list[str]:
+    def free(self, op: Operation) -> list[str]:
         """Return the inputs of an operation that are not constant, each once."""
-        names = dict.fromkeys(one.used)
+        names = dict.fromkeys(op.used)
         return [name for name in names if self.graph.constant(name) is None]
 
     def regions(self, root: Operation, allowed: Collection[str]) -> Iterator[Region]:
@@ -147,23 +147,23 @@ class GraphView:
     def numbers(self, region: Region) -> list[float]:
         """Return the numbers in a region: of constants of one value and of tables."""
         found: dict[float, None] = {}
-        for one in region.operations:
-            for name in one.used:
+        for op in region.operations:
+            for name in op.used:
                 value = uniform(self.graph.constant(name))
                 if value is not None:
                     found[value] = None
-            if one.kind == "table":
-                for _, values in steps(one["functions"], one["parameters"]):
+            if op.kind == "table":
+                for _, values in steps(op["functions"], op["parameters"]):
                     found.update(dict.fromkeys(values))
-            if one.kind == "clip":
-                found.update({one["low"]: None, one["high"]: None})
+            if op.kind == "clip":
+                found.update({op["low"]: None, op["high"]: None})
         return [value for value in found if np.isfinite(value)]
 
     def vectors(self, region: Region, row: Sequence[int]) -> dict[str, Array]:
         """Return the constants in a region that are one value per element of a row, so shaped."""
         found: dict[str, Array] = {}
-        for one in region.operations:
-            for name in one.used:
+        for op in region.operations:
+            for name in op.used:
                 value = self.graph.constant(name)
                 if value is not None and value.dtype.kind == "f" and value.size > 1:
                     vector = _row(value, tuple(row))
@@ -173,7 +173,7 @@ class GraphView:
 
 
 def _row(value: Array, row: tuple[int, ...]) -> Array | None:
-    """Return what a constant is along trailing axes, None if it differs along the others."""
+    """Return one row of a constant along trailing axes, None if rows differ."""
     try:
         wide = np.broadcast_to(value, np.broadcast_shapes(value.shape, row))
     except ValueError:

@@ -22,7 +22,7 @@ class Walk(Rewriter):
         super().__init__(graph)
         self._makers: dict[str, Operation] = {}
         self._replaced: dict[str, str] = {}
-        self._uses = Counter(name for one in graph.operations for name in one.used)
+        self._uses = Counter(name for op in graph.operations for name in op.used)
         self._uses.update(graph.outputs)
 
     @cached_property
@@ -30,16 +30,16 @@ class Walk(Rewriter):
         return self.graph.consumers()
 
     def readers(self, name: str) -> list[Operation]:
-        """Return what read a tensor before the walk."""
+        """Return the operations that read a tensor before the walk."""
         return self._readers[name]
 
     def maker(self, name: str, *kinds: str) -> Operation | None:
-        """Return what assigns a tensor, if it is of one of some kinds."""
+        """Return the operation that assigns a tensor, if it is of one of some kinds."""
         found = self._makers.get(name)
         return found if found is not None and (not kinds or found.kind in kinds) else None
 
     def only(self, name: str, *kinds: str) -> Operation | None:
-        """Return what assigns a tensor that has one reader and is no output of the graph."""
+        """Return the operation that assigns a tensor with one reader, no output of the graph."""
         if self._uses[name] != 1 or name in self.graph.outputs:
             return None
         return self.maker(name, *kinds)
@@ -96,11 +96,11 @@ class Walk(Rewriter):
             return tuple(new if name == old else name for name in names)
 
         self.operations = [
-            replace(one, inputs=other(one.inputs), outputs=other(one.outputs))
-            for one in self.operations
-            if new not in one.outputs
+            replace(op, inputs=other(op.inputs), outputs=other(op.outputs))
+            for op in self.operations
+            if new not in op.outputs
         ]
-        self._makers = {name: one for one in self.operations for name in one.outputs}
+        self._makers = {name: op for op in self.operations for name in op.outputs}
 
 
 Rule: TypeAlias = Callable[[Walk, Operation], bool]

@@ -24,27 +24,27 @@ def scalar(walk: Walk, name: str) -> float | None:
     return float(first) if bool((data == first).all()) else None
 
 
-def arithmetic(walk: Walk, one: Operation) -> bool:
+def arithmetic(walk: Walk, op: Operation) -> bool:
     """Make a function of add, sub, mul, div, pow, max and min with one number."""
-    if one.kind not in ("add", "sub", "mul", "div", "pow", "max", "min"):
+    if op.kind not in ("add", "sub", "mul", "div", "pow", "max", "min"):
         return False
-    if walk.type(one.outputs[0]).quantisation is not None:
+    if walk.type(op.outputs[0]).quantisation is not None:
         return False
-    a, b = one.inputs
-    if one.kind == "mul" and a == b:
-        return _table(walk, one, a, [("square", ())])
+    a, b = op.inputs
+    if op.kind == "mul" and a == b:
+        return _table(walk, op, a, [("square", ())])
     number, behind = scalar(walk, b), True
     x = a
     if number is None:
         number, behind, x = scalar(walk, a), False, b
-    if number is None or walk.shape(x) != walk.shape(one.outputs[0]) or not math.isfinite(number):
+    if number is None or walk.shape(x) != walk.shape(op.outputs[0]) or not math.isfinite(number):
         return False
-    chain = _functions(one.kind, number, behind)
-    return chain is not None and _table(walk, one, x, chain)
+    chain = _functions(op.kind, number, behind)
+    return chain is not None and _table(walk, op, x, chain)
 
 
 def _functions(kind: str, number: float, behind: bool) -> Chain | None:
-    """Return what an operation with a number does; `behind` if the number is the second."""
+    """Return the functions of an operation with a number; `behind` if the number is second."""
     if kind == "add":
         return [("shift", (number,))]
     if kind == "mul":
@@ -71,12 +71,12 @@ def _functions(kind: str, number: float, behind: bool) -> Chain | None:
     return known.get(number, [("power", (number,))])
 
 
-def _table(walk: Walk, one: Operation, x: str, chain: Chain, source: str = "") -> bool:
+def _table(walk: Walk, op: Operation, x: str, chain: Chain, source: str = "") -> bool:
     walk.emit(
-        one,
+        op,
         "table",
         [x],
-        output=one.outputs[0],
+        output=op.outputs[0],
         source=source,
         functions=[name for name, _ in chain],
         parameters=[value for _, values in chain for value in values],
@@ -84,33 +84,33 @@ def _table(walk: Walk, one: Operation, x: str, chain: Chain, source: str = "") -
     return True
 
 
-def chain_of(one: Operation) -> Chain | None:
+def chain_of(op: Operation) -> Chain | None:
     """Return the functions of a table or clip."""
-    if one.kind == "clip":
-        return [("clip", (one["low"], one["high"]))]
-    if one.kind == "table":
-        return list(steps(one["functions"], one["parameters"]))
+    if op.kind == "clip":
+        return [("clip", (op["low"], op["high"]))]
+    if op.kind == "table":
+        return list(steps(op["functions"], op["parameters"]))
     return None
 
 
-def composed(walk: Walk, one: Operation) -> bool:
+def composed(walk: Walk, op: Operation) -> bool:
     """Make one table of two that follow each other."""
-    after = chain_of(one)
-    before = walk.only(one.inputs[0], "table", "clip") if after is not None else None
+    after = chain_of(op)
+    before = walk.only(op.inputs[0], "table", "clip") if after is not None else None
     first = chain_of(before) if before else None
     if after is None or before is None or first is None:
         return False
-    if walk.type(one.inputs[0]).quantisation is not None:
+    if walk.type(op.inputs[0]).quantisation is not None:
         return False
-    if walk.type(one.inputs[0]).element not in FLOATS:
+    if walk.type(op.inputs[0]).element not in FLOATS:
         return False
     simple = simplified([*first, *after])
-    source = " + ".join(dict.fromkeys(name for name in (before.source, one.source) if name))
+    source = " + ".join(dict.fromkeys(name for name in (before.source, op.source) if name))
     walk.emit(
         before,
         "table",
         before.inputs,
-        output=one.outputs[0],
+        output=op.outputs[0],
         source=source,
         functions=[name for name, _ in simple],
         parameters=[value for _, values in simple for value in values],
@@ -152,40 +152,40 @@ def _shown(one: tuple[str, tuple[float, ...]]) -> tuple[str, tuple[float, ...]]:
     return ("neg", ()) if one == ("scale", (-1.0,)) else one
 
 
-def normal(walk: Walk, one: Operation) -> bool:
+def normal(walk: Walk, op: Operation) -> bool:
     """Write a table or clip in its shortest form; a clip alone is a clip, but for relu."""
-    chain = chain_of(one)
-    if chain is None or walk.type(one.outputs[0]).element not in FLOATS:
+    chain = chain_of(op)
+    if chain is None or walk.type(op.outputs[0]).element not in FLOATS:
         return False
     simple = simplified(chain)
     if len(simple) == 1 and simple[0][0] == "clip":
         low, high = simple[0][1]
-        if one.kind == "clip" and (low, high) == (one["low"], one["high"]):
+        if op.kind == "clip" and (low, high) == (op["low"], op["high"]):
             return False
-        walk.emit(one, "clip", one.inputs, output=one.outputs[0], low=low, high=high)
+        walk.emit(op, "clip", op.inputs, output=op.outputs[0], low=low, high=high)
         return True
-    if one.kind == "table" and simple == chain:
+    if op.kind == "table" and simple == chain:
         return False
-    return _table(walk, one, one.inputs[0], simple)
+    return _table(walk, op, op.inputs[0], simple)
 
 
-def vectors(walk: Walk, one: Operation) -> bool:
+def vectors(walk: Walk, op: Operation) -> bool:
     """Write division by and subtraction of constants as multiplication and addition."""
-    if one.kind not in ("div", "sub"):
+    if op.kind not in ("div", "sub"):
         return False
-    data = walk.value(one.inputs[1])
-    kind = walk.type(one.inputs[1])
+    data = walk.value(op.inputs[1])
+    kind = walk.type(op.inputs[1])
     if data is None or kind.element not in FLOATS or not np.isfinite(data).all():
         return False
     wide = data.astype(np.float64)
-    if one.kind == "div" and not wide.all():
+    if op.kind == "div" and not wide.all():
         return False
-    other = (1.0 / wide if one.kind == "div" else -wide).astype(data.dtype)
+    other = (1.0 / wide if op.kind == "div" else -wide).astype(data.dtype)
     walk.emit(
-        one,
-        "mul" if one.kind == "div" else "add",
-        [one.inputs[0], walk.constant(other, one.inputs[1])],
-        output=one.outputs[0],
+        op,
+        "mul" if op.kind == "div" else "add",
+        [op.inputs[0], walk.constant(other, op.inputs[1])],
+        output=op.outputs[0],
     )
     return True
 

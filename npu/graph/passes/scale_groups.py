@@ -88,7 +88,7 @@ class Ties:
         return True
 
     def magnitude(self, name: str, *, outliers: bool = False) -> float | None:
-        """Return what the scale of a tensor is to cover, None if nobody knows.
+        """Return the range that the scale of a tensor is to cover, None if nobody knows.
 
         Args:
             name: of the tensor.
@@ -133,7 +133,7 @@ class Ties:
 
 
 def whole(ties: Ties, name: str, *, outliers: bool = False) -> float | None:
-    """Return what the scale of a tensor's group is to cover."""
+    """Return the range that the scale of a tensor's group is to cover."""
     members = ties.group(name).members
     sizes = [ties.magnitude(each, outliers=outliers) for each in members]
     known = [size for size in sizes if size is not None]

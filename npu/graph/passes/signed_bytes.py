@@ -33,7 +33,7 @@ def signed(graph: Graph) -> Graph:
     A graph that computes nothing between its borders stays as it is, and so do bytes that other
     operations than borders and moves read.
     """
-    if not any(kind_of(one).group in _COMPUTING for one in graph.operations):
+    if not any(kind_of(op).group in _COMPUTING for op in graph.operations):
         return graph
     chosen = {
         name
@@ -50,12 +50,12 @@ def signed(graph: Graph) -> Graph:
     before = -1
     while before != len(chosen):
         before = len(chosen)
-        for one in graph.operations:
-            if one.kind in _BORDERS:
+        for op in graph.operations:
+            if op.kind in _BORDERS:
                 continue
-            touched = {name for name in (*one.used, *one.outputs) if name in chosen}
-            bytes_ = {name for name in (*one.used, *one.outputs) if _is_byte(graph, name)}
-            if one.kind not in SHARING or touched != bytes_:
+            touched = {name for name in (*op.used, *op.outputs) if name in chosen}
+            bytes_ = {name for name in (*op.used, *op.outputs) if _is_byte(graph, name)}
+            if op.kind not in SHARING or touched != bytes_:
                 chosen -= touched
     return _exchanged(graph, chosen)
 
@@ -88,12 +88,12 @@ def _exchanged(graph: Graph, chosen: set[str]) -> Graph:
         flip = Operation(names.fresh(f"{name}.flip"), "requantise", ends[:1], ends[1:])
         (first if name in graph.inputs else last).append(flip)
 
-    def renamed(one: Operation) -> Operation:
+    def renamed(op: Operation) -> Operation:
         return replace(
-            one,
-            inputs=tuple(new.get(name, name) for name in one.inputs),
-            outputs=tuple(new.get(name, name) for name in one.outputs),
+            op,
+            inputs=tuple(new.get(name, name) for name in op.inputs),
+            outputs=tuple(new.get(name, name) for name in op.outputs),
         )
 
-    operations = [*first, *(renamed(one) for one in graph.operations), *last]
+    operations = [*first, *(renamed(op) for op in graph.operations), *last]
     return graph.with_operations(operations, tensors)

@@ -59,9 +59,9 @@ def chosen(
 
 def _touched(ties: Ties) -> list[str]:
     found: dict[str, None] = {}
-    for one in ties.graph.operations:
-        if one.on_chip:
-            for name in (*ties.facts.activations(one), *one.outputs):
+    for op in ties.graph.operations:
+        if op.on_chip:
+            for name in (*ties.facts.activations(op), *op.outputs):
                 if ties.graph.type(name).element == Element.F32:
                     found[name] = None
     return list(found)

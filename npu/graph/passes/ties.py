@@ -22,7 +22,7 @@ def tie_all(ties: Ties) -> None:
     _fix(ties)
     _widths(ties)
     _tie_states(ties)
-    operations = [one for one in ties.graph.operations if one.on_chip]
+    operations = [op for op in ties.graph.operations if op.on_chip]
     for one in operations:
         _tie_moves(ties, one)
     for one in reversed(operations):
@@ -34,18 +34,18 @@ def tie_all(ties: Ties) -> None:
 def _fix(ties: Ties) -> None:
     """Fix what instructions prescribe: scores and masks, probabilities, norms without gain."""
     facts = ties.facts
-    for one in ties.graph.operations:
-        if not one.on_chip:
+    for op in ties.graph.operations:
+        if not op.on_chip:
             continue
-        x, y = one.inputs[0], one.outputs[0]
-        if one.kind == "softmax":
+        x, y = op.inputs[0], op.outputs[0]
+        if op.kind == "softmax":
             ties.fix(y, Element.U8, PROBABILITIES)
-            if facts.only_reader(x) is one and ties.can_be_scores(x):
+            if facts.only_reader(x) is op and ties.can_be_scores(x):
                 ties.fix(x, Element.I16, SCORES)
-        if one.kind == "attention":
-            for name in facts.activations(one)[3:]:
+        if op.kind == "attention":
+            for name in facts.activations(op)[3:]:
                 ties.fix(name, Element.I16, SCORES)
-        if one.kind in NORMS and len(one.used) == 1:
+        if op.kind in NORMS and len(op.used) == 1:
             reader = facts.only_reader(y)
             if (
                 reader is not None
@@ -61,28 +61,28 @@ def _widths(ties: Ties) -> None:
     facts, graph = ties.facts, ties.graph
     for name in ties.wanted:
         ties.group(name).wide = True
-    for one in graph.operations:
-        if not one.on_chip:
+    for op in graph.operations:
+        if not op.on_chip:
             continue
-        if one.kind in {"softmax", *NORMS}:
-            ties.group(one.inputs[0]).wide = True
-        if one.kind in ("add", "sub"):
-            for name in one.inputs:
+        if op.kind in {"softmax", *NORMS}:
+            ties.group(op.inputs[0]).wide = True
+        if op.kind in ("add", "sub"):
+            for name in op.inputs:
                 maker = facts.maker(name)
                 if maker is not None and maker.on_chip and maker.kind in ("add", "sub"):
                     ties.group(name).wide = True
-                    ties.group(one.outputs[0]).wide = True
-        linear = one.kind in LINEAR or facts.absorbed(one)
-        if linear and _is_result(facts, one.outputs[0]):
-            ties.group(one.outputs[0]).wide = True
-        if one.kind in _NARROW_READERS:
-            for name in facts.activations(one):
+                    ties.group(op.outputs[0]).wide = True
+        linear = op.kind in LINEAR or facts.absorbed(op)
+        if linear and _is_result(facts, op.outputs[0]):
+            ties.group(op.outputs[0]).wide = True
+        if op.kind in _NARROW_READERS:
+            for name in facts.activations(op):
                 ties.group(name).narrow = True
-        for name in one.outputs:
+        for name in op.outputs:
             if not ties.can_be_wide(name):
                 ties.group(name).narrow = True
-        if one.kind == "transpose" and turns_rows(one):
-            ties.group(one.inputs[0]).narrow = ties.group(one.outputs[0]).narrow = True
+        if op.kind == "transpose" and turns_rows(op):
+            ties.group(op.inputs[0]).narrow = ties.group(op.outputs[0]).narrow = True
 
 
 def _tie_states(ties: Ties) -> None:
@@ -101,9 +101,9 @@ def _is_result(facts: Facts, name: str) -> bool:
     return reader is not None and reader.kind == "reshape" and _is_result(facts, reader.outputs[0])
 
 
-def _tie_moves(ties: Ties, one: Operation) -> None:
-    x, y = one.inputs[0], one.outputs[0]
-    if one.kind in (
+def _tie_moves(ties: Ties, op: Operation) -> None:
+    x, y = op.inputs[0], op.outputs[0]
+    if op.kind in (
         "reshape",
         "slice",
         "transpose",
@@ -114,16 +114,16 @@ def _tie_moves(ties: Ties, one: Operation) -> None:
         "rope",
     ):
         ties.tie([x, y])
-    elif one.kind == "attention":
-        ties.tie([one.inputs[2], y])
+    elif op.kind == "attention":
+        ties.tie([op.inputs[2], y])
 
 
-def _tie_clip(ties: Ties, one: Operation) -> None:
+def _tie_clip(ties: Ties, op: Operation) -> None:
     """Give what only a clip reads the scale of its result: saturating there loses nothing."""
-    if one.kind != "clip":
+    if op.kind != "clip":
         return
-    x, y = one.inputs[0], one.outputs[0]
-    if ties.facts.only_reader(x) is not one or len(ties.group(x).members) > 1:
+    x, y = op.inputs[0], op.outputs[0]
+    if ties.facts.only_reader(x) is not op or len(ties.group(x).members) > 1:
         return
     if ties.group(x).fixed is not None and ties.group(y).fixed is None:
         return
@@ -133,19 +133,19 @@ def _tie_clip(ties: Ties, one: Operation) -> None:
     ties.tie([x, y])
 
 
-def _tie_free(ties: Ties, one: Operation) -> None:
+def _tie_free(ties: Ties, op: Operation) -> None:
     """Tie operands and results of sums where that costs no more than a bit."""
-    if one.kind not in PAIRS - {"mul"} | {"concat"}:
+    if op.kind not in PAIRS - {"mul"} | {"concat"}:
         return
-    names = [*one.inputs, one.outputs[0]]
-    result = ties.group(one.outputs[0])
+    names = [*op.inputs, op.outputs[0]]
+    result = ties.group(op.outputs[0])
     # A result that is given in int8 stays so: its operands would saturate before they meet.
     narrow = result.narrow or (result.fixed is not None and result.fixed[0] != Element.I16)
-    if result.wide and not narrow and one.kind != "concat":
-        _tie_wide(ties, one)
+    if result.wide and not narrow and op.kind != "concat":
+        _tie_wide(ties, op)
         return
     if any(ties.group(name).fixed is not None for name in names):
-        _tie_fixed(ties, one)
+        _tie_fixed(ties, op)
         return
     found = [whole(ties, name) for name in names]
     sizes = [size for size in found if size is not None and size > 0]
@@ -153,40 +153,40 @@ def _tie_free(ties: Ties, one: Operation) -> None:
         return
     if len(sizes) == len(found) and max(sizes) <= FREE * min(sizes):
         ties.tie(names)
-    elif len(sizes) == len(found) and one.kind in ("add", "sub"):
-        _widen(ties, one, max(sizes), sizes[-1])
+    elif len(sizes) == len(found) and op.kind in ("add", "sub"):
+        _widen(ties, op, max(sizes), sizes[-1])
 
 
-def _widen(ties: Ties, one: Operation, largest: float, result: float) -> None:
+def _widen(ties: Ties, op: Operation, largest: float, result: float) -> None:
     """Let a product make an operand of an untied sum in 16 bits, so that the sum is exact."""
     if largest > result * 256 / FINER * 0.99:
         return
-    for name in one.inputs:
+    for name in op.inputs:
         maker, group = ties.facts.maker(name), ties.group(name)
-        alone = len(group.members) == 1 and ties.facts.only_reader(name) is one
+        alone = len(group.members) == 1 and ties.facts.only_reader(name) is op
         if alone and maker is not None and maker.on_chip and maker.kind in LINEAR:
             scale = scale_of(result / 127 / FINER)
             ties.fix(name, Element.I16, Quantisation((scale,)))
             return
 
 
-def _tie_wide(ties: Ties, one: Operation) -> None:
+def _tie_wide(ties: Ties, op: Operation) -> None:
     """Tie those operands of an int16 sum that can be made int16 in its scale."""
-    for name in one.inputs:
+    for name in op.inputs:
         group = ties.group(name)
         if not group.narrow and group.fixed is None:
-            ties.tie([name, one.outputs[0]])
+            ties.tie([name, op.outputs[0]])
 
 
-def _tie_fixed(ties: Ties, one: Operation) -> None:
-    """Make what only a sum reads in the scale that its result has."""
-    result = ties.group(one.outputs[0])
+def _tie_fixed(ties: Ties, op: Operation) -> None:
+    """Give a tensor that only a sum reads the scale of the sum."""
+    result = ties.group(op.outputs[0])
     if result.fixed is None or result.fixed[1].zero:
         return
-    for name in one.inputs:
+    for name in op.inputs:
         group = ties.group(name)
         maker = ties.facts.maker(name)
-        free = group.fixed is None and len(group.members) == 1 and one.kind != "mul"
+        free = group.fixed is None and len(group.members) == 1 and op.kind != "mul"
         wide = result.fixed[0] == Element.I16
-        if free and maker is not None and maker.kind in LINEAR and (wide or one.kind == "concat"):
-            ties.tie([name, one.outputs[0]])
+        if free and maker is not None and maker.kind in LINEAR and (wide or op.kind == "concat"):
+            ties.tie([name, op.outputs[0]])

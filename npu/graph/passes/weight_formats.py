@@ -30,12 +30,12 @@ def encodings(graph: Graph, recipe: NetworkRecipe) -> Mapping[str, Encoding]:
     """
     facts = Facts(graph)
     products = {
-        one.name: one
-        for one in graph.operations
-        if one.on_chip
-        and one.kind in LINEAR
-        and facts.weights(one)
-        and facts.given_integers(one.inputs[1]) is None
+        op.name: op
+        for op in graph.operations
+        if op.on_chip
+        and op.kind in LINEAR
+        and facts.weights(op)
+        and facts.given_integers(op.inputs[1]) is None
     }
     found = dict.fromkeys(products, recipe.base)
     for name, encoding in recipe.named.items():

@@ -40,7 +40,7 @@ NEAREST_INT8 = Rounding()
 def int8_weights(
     writer: Rewriter,
     facts: Facts,
-    one: Operation,
+    op: Operation,
     x: TensorType,
     rounding: Rounding = NEAREST_INT8,
 ) -> str:
@@ -48,21 +48,19 @@ def int8_weights(
 
     Given integers stay: uint8 become int8, and where w - zero fits int8 the zero point goes.
     """
-    name = one.inputs[1]
-    axis = (
-        0 if one.kind == "matmul" and one["transpose_b"] else len(facts.graph.type(name).shape) - 1
-    )
+    name = op.inputs[1]
+    axis = 0 if op.kind == "matmul" and op["transpose_b"] else len(facts.graph.type(name).shape) - 1
     given = facts.given_integers(name)
     if given is not None:
         return _given(writer, name, *given)
     data = facts.value(name)
     assert data is not None
-    bias = facts.value(one.inputs[2]) if len(one.used) > 2 else None
+    bias = facts.value(op.inputs[2]) if len(op.used) > 2 else None
     scale, encoding = quantisation_of(x).scale, rounding.encoding
     if encoding.format is None:
         integers, scales = quantised_weights(data, axis, scale, bias)
     else:
-        integers, scales = narrow_weights(one, data, axis, scale, bias, rounding)
+        integers, scales = narrow_weights(op, data, axis, scale, bias, rounding)
     word = "" if encoding.format is None else str(encoding)
     wish = f"{name}.int8"
     return writer.constant(integers, wish, Quantisation(tuple(map(float, scales)), 0, axis, word))
@@ -128,7 +126,7 @@ def _in_range(wish: Array, largest: Array, x_scale: float, bias: Array | None) -
 
 
 def narrow_weights(
-    one: Operation,
+    op: Operation,
     data: Array,
     axis: int,
     x_scale: float,
@@ -138,7 +136,7 @@ def narrow_weights(
     """Return weights that a narrow format holds exactly, as int8; else as `quantised_weights`.
 
     Args:
-        one: the product: its kind says in which rows the stream has them.
+        op: the product: its kind says in which rows the stream has them.
         data: real weights.
         axis: of the output channels.
         x_scale: of what they are multiplied with.
@@ -146,9 +144,9 @@ def narrow_weights(
         rounding: to a narrow format.
     """
     encoding, learned = rounding.encoding, rounding.learned
-    matrices = stream_matrices(one, data.astype(np.float64))
-    places = stream_matrices(one, np.arange(1, data.size + 1).reshape(data.shape))
-    if encoding.group and one.kind == "conv" and packs(one, data.shape, encoding):
+    matrices = stream_matrices(op, data.astype(np.float64))
+    places = stream_matrices(op, np.arange(1, data.size + 1).reshape(data.shape))
+    if encoding.group and op.kind == "conv" and packs(op, data.shape, encoding):
         encoding = replace(encoding, group=len(matrices[0]))
     ones = np.ones(len(matrices[0]))
     importance = ones if learned is None else learned.importance

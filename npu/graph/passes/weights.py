@@ -13,10 +13,10 @@ from npu.graph.passes.facts import LINEAR
 from npu.graph.passes.rewrite import Walk
 
 
-def columns_of(walk: Walk, name: str, one: Operation) -> Array | None:
+def columns_of(walk: Walk, name: str, op: Operation) -> Array | None:
     """Return a constant as one number per column of a result, None if it is none such."""
     data = walk.value(name)
-    shape = walk.shape(one.outputs[0])
+    shape = walk.shape(op.outputs[0])
     if data is None or walk.type(name).element not in FLOATS or not shape:
         return None
     if data.ndim > len(shape) or any(size != 1 for size in data.shape[:-1]):
@@ -27,83 +27,83 @@ def columns_of(walk: Walk, name: str, one: Operation) -> Array | None:
     return np.broadcast_to(flat, (shape[-1],)).astype(np.float64)
 
 
-def _linear(walk: Walk, one: Operation, index: int) -> Operation | None:
+def _linear(walk: Walk, op: Operation, index: int) -> Operation | None:
     """Return the product that makes an input, if nobody else reads it and its types are real."""
-    before = walk.only(one.inputs[index], *LINEAR)
-    if before is None or walk.shape(one.inputs[index]) != walk.shape(one.outputs[0]):
+    before = walk.only(op.inputs[index], *LINEAR)
+    if before is None or walk.shape(op.inputs[index]) != walk.shape(op.outputs[0]):
         return None
-    if walk.type(one.outputs[0]).element not in FLOATS:
+    if walk.type(op.outputs[0]).element not in FLOATS:
         return None
     return before if len(before.inputs) < 3 or _bias(walk, before) is not None else None
 
 
-def _bias(walk: Walk, one: Operation) -> Array | None:
+def _bias(walk: Walk, op: Operation) -> Array | None:
     """Return the bias of a product as float64, zeros if it has none, None if unknown."""
-    columns = walk.shape(one.outputs[0])[-1]
-    if len(one.inputs) < 3 or not one.inputs[2]:
+    columns = walk.shape(op.outputs[0])[-1]
+    if len(op.inputs) < 3 or not op.inputs[2]:
         return np.zeros(columns)
-    data = walk.value(one.inputs[2])
+    data = walk.value(op.inputs[2])
     return None if data is None else data.astype(np.float64)
 
 
-def _joined(walk: Walk, one: Operation, before: Operation, weight: str, bias: Array) -> bool:
+def _joined(walk: Walk, op: Operation, before: Operation, weight: str, bias: Array) -> bool:
     """Emit a product with other weights and bias in place of what followed it."""
-    dtype = walk.type(one.outputs[0]).element.dtype
+    dtype = walk.type(op.outputs[0]).element.dtype
     inputs = [before.inputs[0], weight]
     if bias.any() or (len(before.inputs) > 2 and before.inputs[2]):
         inputs.append(walk.constant(bias.astype(dtype), f"{before.name}.bias"))
-    names = [*before.source.split(" + "), *one.source.split(" + ")]
+    names = [*before.source.split(" + "), *op.source.split(" + ")]
     source = " + ".join(dict.fromkeys(name for name in names if name))
-    walk.again(before, inputs, output=one.outputs[0], source=source)
+    walk.again(before, inputs, output=op.outputs[0], source=source)
     return True
 
 
-def biases(walk: Walk, one: Operation) -> bool:
+def biases(walk: Walk, op: Operation) -> bool:
     """Make a constant addend per column the bias of the product before it."""
-    if one.kind == "add":
+    if op.kind == "add":
         for index in (0, 1):
-            columns = columns_of(walk, one.inputs[1 - index], one)
-            before = _linear(walk, one, index)
+            columns = columns_of(walk, op.inputs[1 - index], op)
+            before = _linear(walk, op, index)
             if columns is not None and before is not None:
                 bias = _bias(walk, before)
                 assert bias is not None
-                return _joined(walk, one, before, before.inputs[1], bias + columns)
-    return _first_of_table(walk, one, "shift")
+                return _joined(walk, op, before, before.inputs[1], bias + columns)
+    return _first_of_table(walk, op, "shift")
 
 
-def bias_of_sums(walk: Walk, one: Operation) -> bool:
+def bias_of_sums(walk: Walk, op: Operation) -> bool:
     """Bring a constant addend behind a sum to the product that the sum contains."""
-    if one.kind != "add" or walk.type(one.outputs[0]).element not in FLOATS:
+    if op.kind != "add" or walk.type(op.outputs[0]).element not in FLOATS:
         return False
     for index in (0, 1):
-        total = walk.only(one.inputs[index], "add")
-        columns = columns_of(walk, one.inputs[1 - index], one)
+        total = walk.only(op.inputs[index], "add")
+        columns = columns_of(walk, op.inputs[1 - index], op)
         if total is None or columns is None:
             continue
         for side in (0, 1):
             if not _holds_product(walk, total, side):
                 continue
-            part = walk.emit(one, "add", [total.inputs[side], one.inputs[1 - index]], part="bias")
-            walk.emit(total, "add", [part, total.inputs[1 - side]], output=one.outputs[0])
+            part = walk.emit(op, "add", [total.inputs[side], op.inputs[1 - index]], part="bias")
+            walk.emit(total, "add", [part, total.inputs[1 - side]], output=op.outputs[0])
             return True
     return False
 
 
-def bias_beside_sums(walk: Walk, one: Operation) -> bool:
+def bias_beside_sums(walk: Walk, op: Operation) -> bool:
     """Bring a constant addend on the other side of a sum to the product in it."""
-    if one.kind != "add" or walk.type(one.outputs[0]).element not in FLOATS:
+    if op.kind != "add" or walk.type(op.outputs[0]).element not in FLOATS:
         return False
     for index in (0, 1):
-        beside = walk.only(one.inputs[index], "add")
-        if beside is None or not _holds_product(walk, one, 1 - index):
+        beside = walk.only(op.inputs[index], "add")
+        if beside is None or not _holds_product(walk, op, 1 - index):
             continue
         for side in (0, 1):
             x, constant = beside.inputs[side], beside.inputs[1 - side]
-            if columns_of(walk, constant, one) is None or walk.value(x) is not None:
+            if columns_of(walk, constant, op) is None or walk.value(x) is not None:
                 continue
-            part = walk.emit(one, "add", [one.inputs[1 - index], constant], part="bias")
-            result = walk.type(one.outputs[0])
-            walk.emit(one, "add", [x, part], output=one.outputs[0], result=result)
+            part = walk.emit(op, "add", [op.inputs[1 - index], constant], part="bias")
+            result = walk.type(op.outputs[0])
+            walk.emit(op, "add", [x, part], output=op.outputs[0], result=result)
             return True
     return False
 
@@ -118,18 +118,18 @@ def _holds_product(walk: Walk, total: Operation, side: int) -> bool:
     return any(_holds_product(walk, inner, index) for index in (0, 1))
 
 
-def scales(walk: Walk, one: Operation) -> bool:
+def scales(walk: Walk, op: Operation) -> bool:
     """Put a constant factor per column into the weights of the product before it."""
-    if one.kind == "mul":
+    if op.kind == "mul":
         for index in (0, 1):
-            columns = columns_of(walk, one.inputs[1 - index], one)
-            before = _linear(walk, one, index)
+            columns = columns_of(walk, op.inputs[1 - index], op)
+            before = _linear(walk, op, index)
             if columns is not None and before is not None:
-                return _scaled(walk, one, before, columns)
-    return _first_of_table(walk, one, "scale")
+                return _scaled(walk, op, before, columns)
+    return _first_of_table(walk, op, "scale")
 
 
-def _scaled(walk: Walk, one: Operation, before: Operation, columns: Array) -> bool:
+def _scaled(walk: Walk, op: Operation, before: Operation, columns: Array) -> bool:
     data, bias = walk.value(before.inputs[1]), _bias(walk, before)
     if data is None or bias is None or walk.type(before.inputs[1]).element not in FLOATS:
         return False
@@ -137,22 +137,22 @@ def _scaled(walk: Walk, one: Operation, before: Operation, columns: Array) -> bo
         return False
     weight = (data.astype(np.float64) * columns).astype(data.dtype)
     name = walk.constant(weight, before.inputs[1])
-    return _joined(walk, one, before, name, bias * columns)
+    return _joined(walk, op, before, name, bias * columns)
 
 
-def _first_of_table(walk: Walk, one: Operation, function: str) -> bool:
+def _first_of_table(walk: Walk, op: Operation, function: str) -> bool:
     """Put the scale or shift that a table begins with into the product before it."""
-    if one.kind != "table" or one["functions"][0] not in (function, "neg"):
+    if op.kind != "table" or op["functions"][0] not in (function, "neg"):
         return False
-    if one["functions"][0] == "neg" and function != "scale":
+    if op["functions"][0] == "neg" and function != "scale":
         return False
-    before = _linear(walk, one, 0)
+    before = _linear(walk, op, 0)
     if before is None:
         return False
-    taken = 0 if one["functions"][0] == "neg" else 1
-    number = one["parameters"][0] if taken else -1.0
-    columns = np.full(walk.shape(one.outputs[0])[-1], number)
-    rest, values = one["functions"][1:], one["parameters"][taken:]
+    taken = 0 if op["functions"][0] == "neg" else 1
+    number = op["parameters"][0] if taken else -1.0
+    columns = np.full(walk.shape(op.outputs[0])[-1], number)
+    rest, values = op["functions"][1:], op["parameters"][taken:]
     bias = _bias(walk, before)
     weight = walk.value(before.inputs[1])
     if bias is None or (
@@ -162,10 +162,10 @@ def _first_of_table(walk: Walk, one: Operation, function: str) -> bool:
         return False
     if not rest:
         if function == "shift":
-            return _joined(walk, one, before, before.inputs[1], bias + columns)
-        return _scaled(walk, one, before, columns)
-    middle = replace(one, name=f"{one.name}.{function}", source=before.source)
-    part = walk.emit(middle, "identity", [one.inputs[0]])
+            return _joined(walk, op, before, before.inputs[1], bias + columns)
+        return _scaled(walk, op, before, columns)
+    middle = replace(op, name=f"{op.name}.{function}", source=before.source)
+    part = walk.emit(middle, "identity", [op.inputs[0]])
     middle = walk.operations.pop()
     done = (
         _joined(walk, middle, before, before.inputs[1], bias + columns)
@@ -175,35 +175,35 @@ def _first_of_table(walk: Walk, one: Operation, function: str) -> bool:
     if not done:
         return False
     walk.emit(
-        one,
+        op,
         "table",
         [part],
-        source=one.source.split(" + ")[-1],
-        output=one.outputs[0],
+        source=op.source.split(" + ")[-1],
+        output=op.outputs[0],
         functions=rest,
         parameters=values,
     )
     return True
 
 
-def alone(walk: Walk, one: Operation) -> bool:
+def alone(walk: Walk, op: Operation) -> bool:
     """Make a factor and addend per channel of an image a convolution of single pixels."""
-    if one.kind != "mul" or len(walk.shape(one.outputs[0])) != 4:
+    if op.kind != "mul" or len(walk.shape(op.outputs[0])) != 4:
         return False
     for index in (0, 1):
-        x = one.inputs[1 - index]
-        columns = columns_of(walk, one.inputs[index], one)
+        x = op.inputs[1 - index]
+        columns = columns_of(walk, op.inputs[index], op)
         if columns is None or walk.value(x) is not None:
             continue
-        if walk.shape(x) != walk.shape(one.outputs[0]) or walk.type(x).element not in FLOATS:
+        if walk.shape(x) != walk.shape(op.outputs[0]) or walk.type(x).element not in FLOATS:
             continue
         dtype = walk.type(x).element.dtype
         weight = columns.reshape(1, 1, 1, -1).astype(dtype)
         walk.emit(
-            one,
+            op,
             "conv",
-            [x, walk.constant(weight, one.inputs[index])],
-            output=one.outputs[0],
+            [x, walk.constant(weight, op.inputs[index])],
+            output=op.outputs[0],
             strides=(1, 1),
             pads=(0,) * 4,
             dilations=(1, 1),

@@ -44,24 +44,24 @@ def is_wide(quantised: Graph, name: str) -> bool:
 def moved(graph: Graph, wide: frozenset[str]) -> frozenset[str]:
     """Return tensors, and what moves on the chip make of them."""
     found = set(wide)
-    for one in graph.operations:
-        if one.on_chip and one.kind in MOVES and not found.isdisjoint(one.inputs):
-            found.update(one.outputs)
+    for op in graph.operations:
+        if op.on_chip and op.kind in MOVES and not found.isdisjoint(op.inputs):
+            found.update(op.outputs)
     return frozenset(found)
 
 
 def without_tables(graph: Graph, wide: frozenset[str]) -> Graph:
     """Return the graph with products and clips for tables of 8 bits that say the same."""
     return graph.with_operations(
-        _untabled(one) if one.on_chip and not wide.isdisjoint(one.outputs) else one
-        for one in graph.operations
+        _untabled(op) if op.on_chip and not wide.isdisjoint(op.outputs) else op
+        for op in graph.operations
     )
 
 
-def _untabled(one: Operation) -> Operation:
+def _untabled(op: Operation) -> Operation:
     place = OperationPlace(Target.NPU, "VEC has 16 bits where a table would make 8")
-    if one.kind != "table" or one["functions"] not in (("square",), ("relu",)):
-        return one
-    if one["functions"] == ("square",):
-        return replace(one, kind="mul", inputs=one.inputs * 2, attributes={}, place=place)
-    return replace(one, kind="clip", attributes={"low": 0.0, "high": math.inf}, place=place)
+    if op.kind != "table" or op["functions"] not in (("square",), ("relu",)):
+        return op
+    if op["functions"] == ("square",):
+        return replace(op, kind="mul", inputs=op.inputs * 2, attributes={}, place=place)
+    return replace(op, kind="clip", attributes={"low": 0.0, "high": math.inf}, place=place)
