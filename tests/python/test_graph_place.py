@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dev import graphs_page
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Element, Graph, GraphError, Quantisation, TensorType
+from npu.graph.operations import TABLE
 from npu.graph.operations.composites import visible
+from npu.graph.operations.constraints import Constraint
 from npu.graph.passes.canonicalise import canonicalise
 from npu.graph.passes.cut import CHEAP, MOVES_ALONE
 from npu.graph.passes.place import place
@@ -128,6 +132,22 @@ def test_what_the_chip_has_not_goes_to_the_host_with_a_sentence() -> None:
     graph = placed(grown(make))
     assert kinds(graph, chip=False) == ["div"]
     assert why(graph, "div") == "the chip has no div"
+
+
+def test_placement_and_the_page_ask_the_entry_of_a_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that an entry has besides decides, and its sentence is printed."""
+
+    def make(net: Net) -> str:
+        weights = net.build.constant(np.ones((16, 8), np.float32), "w")
+        return net.build.add("matmul", [net.input("x", 4, 16), weights], **PLAIN)
+
+    graph = grown(make)
+    assert kinds(placed(graph), chip=False) == []
+    never = Constraint("it is never so", lambda known, op: f"{op.kind} is not allowed here")
+    entry = TABLE["matmul"]
+    monkeypatch.setitem(TABLE, "matmul", replace(entry, constraints=(*entry.constraints, never)))
+    assert why(placed(graph), "matmul") == "matmul is not allowed here"
+    assert any("it is never so" in line for line in graphs_page.chip_rows())
 
 
 def test_a_filter_that_is_not_constant_is_refused() -> None:
