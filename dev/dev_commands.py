@@ -31,7 +31,7 @@ BAD_INPUT = (
     VerilatorError,
     build.BuildError,
     faults.FaultError,
-    model.ModelError,
+    model.DatapathError,
     registry.UnknownTestError,
     synth.SynthesisError,
 )

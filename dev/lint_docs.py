@@ -34,7 +34,7 @@ _CODE = re.compile(r"`([^`\n]+(?:\n[^`\n]+)?)`")
 
 
 @dataclass(frozen=True)
-class Tree:
+class DocsTree:
     """The tree in which pages are checked.
 
     Attributes:
@@ -78,12 +78,12 @@ class Tree:
         return f"{page.relative_to(self.root)}:{line}: {text}"
 
 
-def _exists(tree: Tree, page: Path, name: str) -> bool:
+def _exists(tree: DocsTree, page: Path, name: str) -> bool:
     name = name.rstrip("/")
     return any(any(folder.glob(name)) for folder in (tree.root, page.parent))
 
 
-def _missing_name(tree: Tree, page: Path, word: str) -> str | None:
+def _missing_name(tree: DocsTree, page: Path, word: str) -> str | None:
     """Return what is wrong with a word in backticks."""
     name = word.split("=")[-1].strip(",;:")
     if _MODULE.fullmatch(name):
@@ -120,7 +120,7 @@ def _missing_link(page: Path, target: str) -> str | None:
     return None
 
 
-def names(tree: Tree) -> Iterator[str]:
+def names(tree: DocsTree) -> Iterator[str]:
     """Yield a finding for each name on a page that does not exist."""
     for page in tree.pages:
         text = tree.text(page)
@@ -133,7 +133,7 @@ def names(tree: Tree) -> Iterator[str]:
                 yield tree.finding(page, line, f"{wrong}; name one that exists")
 
 
-def unreached(tree: Tree, index: str = "docs/index.md") -> Iterator[str]:
+def unreached(tree: DocsTree, index: str = "docs/index.md") -> Iterator[str]:
     """Yield a finding for each page of docs to which no links lead from its index."""
     reached: set[Path] = set()
     ahead = [tree.root / index]
@@ -149,7 +149,7 @@ def unreached(tree: Tree, index: str = "docs/index.md") -> Iterator[str]:
             yield f"{page.relative_to(tree.root)}:1: no page leads here from {index}; link it there"
 
 
-def long_lines(tree: Tree) -> Iterator[str]:
+def long_lines(tree: DocsTree) -> Iterator[str]:
     """Yield a finding for each line of text that is too long; tables and links may be."""
     for page in tree.pages:
         if page.read_text(encoding="utf-8").startswith("<!-- Generated"):
@@ -161,7 +161,7 @@ def long_lines(tree: Tree) -> Iterator[str]:
                 yield tree.finding(page, number, f"{given}; break the line")
 
 
-def findings(tree: Tree | None = None) -> list[str]:
+def findings(tree: DocsTree | None = None) -> list[str]:
     """Return everything that is wrong with the pages, a line for each."""
-    tree = tree or Tree()
+    tree = tree or DocsTree()
     return [*names(tree), *unreached(tree), *long_lines(tree)]

@@ -185,7 +185,7 @@ BLOCKS: tuple[SynthBlock, ...] = (
 
 
 @dataclass(frozen=True)
-class Share:
+class Portion:
     """How many cells a block may have, as a share of those of another one.
 
     Attributes:
@@ -197,7 +197,7 @@ class Share:
     most: float
 
 
-SHARES = {"expand-a16": Share("array-a16", 0.25)}
+SHARES = {"expand-a16": Portion("array-a16", 0.25)}
 
 
 def tool_version() -> str:

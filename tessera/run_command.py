@@ -246,7 +246,7 @@ def _points(report: NetworkReport) -> list[Any]:
         return []
     longest = sorted((op.cycles or 0 for op in report.operations), reverse=True)[:NAMED]
     return [
-        pictures.Point(
+        pictures.RooflinePoint(
             op.name if op.cycles in longest else "", op.cost.macs, op.cost.bus_bytes, op.cycles
         )
         for op in report.operations

@@ -283,7 +283,7 @@ def _draw(rows: Sequence[TableRow]) -> list[Path]:
 
     cycles = {row.entry["name"]: row.entry["cycles"] for row in rows}
     points = [
-        pictures.Point(
+        pictures.RooflinePoint(
             case.name,
             case.work.macs,
             max(case.work.read_bytes, case.work.write_bytes),

@@ -24,7 +24,7 @@ MOST = 4096
 Words = npt.NDArray[np.uint32]
 
 
-class ModelError(RuntimeError):
+class DatapathError(RuntimeError):
     """The compiler refuses the model, or it says what cannot be."""
 
 
@@ -48,14 +48,14 @@ def compile_library(tables: Path, target: Path) -> None:
     """Compile the model with the tables of a folder, by default `build/gen`.
 
     Raises:
-        ModelError: with the compiler's message.
+        DatapathError: with the compiler's message.
     """
     made = target.with_suffix(".new")
     command = ["g++", "-O2", "-std=c++17", "-shared", "-fPIC", f"-I{tables}"]
     command += [str(SOURCES / "sweep.cpp"), "-o", str(made)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode:
-        raise ModelError(f"g++ refuses {SOURCES}:\n{run.stderr.strip()[-3000:]}")
+        raise DatapathError(f"g++ refuses {SOURCES}:\n{run.stderr.strip()[-3000:]}")
     made.replace(target)
 
 
@@ -63,12 +63,12 @@ def load(path: Path) -> ctypes.CDLL:
     """Return a compiled model.
 
     Raises:
-        ModelError: its summaries are not those of this module.
+        DatapathError: its summaries are not those of this module.
     """
     loaded = ctypes.CDLL(str(path))
     loaded.cop_summary_bytes.restype = ctypes.c_uint64
     if loaded.cop_summary_bytes() != ctypes.sizeof(Summary):
-        raise ModelError("Summary of model.py is not that of sweep.cpp")
+        raise DatapathError("Summary of model.py is not that of sweep.cpp")
     return loaded
 
 

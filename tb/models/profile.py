@@ -314,7 +314,7 @@ def write(loaded: Loaded, profile: Profile, latency: int) -> list[Path]:
     written.append(FOLDER / "step.png")
     pictures.timeline_picture(last.line, conditions, written[-1])
     points = [
-        pictures.Point(
+        pictures.RooflinePoint(
             one.title(),
             one.work.macs,
             max(one.work.read_bytes, one.work.write_bytes),

@@ -28,7 +28,7 @@ Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
-class Point:
+class RooflinePoint:
     """A benchmark in the roofline.
 
     Attributes:
@@ -79,7 +79,7 @@ def _free(boxes: Sequence[Box], others: Sequence[Box]) -> bool:
     )
 
 
-def _label(axes: Axes, points: Sequence[Point]) -> None:
+def _label(axes: Axes, points: Sequence[RooflinePoint]) -> None:
     """Write each name, with a line to its point, where nothing hides anything else."""
     intensity = np.geomspace(*INTENSITY, 400)
     roof = np.stack([intensity, _roof(intensity)], axis=1)
@@ -127,7 +127,10 @@ def _roof(intensity: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def roofline(
-    points: Sequence[Point], conditions: str, path: Path, title: str = "Roofline of the benchmarks"
+    points: Sequence[RooflinePoint],
+    conditions: str,
+    path: Path,
+    title: str = "Roofline of the benchmarks",
 ) -> None:
     """Draw the multiplications per cycle of each point under the roofs of bus and array."""
     figure = Figure(figsize=(9.6, 6.0), dpi=130, layout="constrained")

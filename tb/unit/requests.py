@@ -23,7 +23,7 @@ Records = npt.NDArray[np.void]
 
 
 @dataclass(frozen=True)
-class Port:
+class RequestPort:
     """The requests of a port and when they were accepted.
 
     Attributes:
@@ -43,7 +43,7 @@ def slot(unit: UnitBench, index: int, count: int, kind: np.dtype[np.void]) -> Re
 
 async def play(
     unit: UnitBench, lists: list[Records], limit: int, world: World | None = None
-) -> list[Port]:
+) -> list[RequestPort]:
     """Play lists of equal length, one on each port; return what was noted."""
     count = lists[0].size
     for index, requests in enumerate(lists):
@@ -51,4 +51,4 @@ async def play(
             raise ValueError(f"list {index}: given {requests.size} requests, allowed {count}")
         unit.memory.stage(PROGRAM + index * SLOT_BYTES, requests.tobytes())
     await unit.run(world or World(), limit, words=count)
-    return [Port(each, slot(unit, index, count, NOTE)) for index, each in enumerate(lists)]
+    return [RequestPort(each, slot(unit, index, count, NOTE)) for index, each in enumerate(lists)]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tb.bench.dut import Dut
 from tb.bench.environment import PROGRAM
-from tb.unit.requests import REQUEST, SLOT_BYTES, Port, Records, play, slot
+from tb.unit.requests import REQUEST, SLOT_BYTES, Records, RequestPort, play, slot
 from tb.unit.world import UnitBench, World
 
 WORD, PAGE = 16, 4096
@@ -93,7 +93,7 @@ def records(random: np.random.Generator, listed: list[AxiBurst]) -> Records:
     return np.array([b.record(p) for b, p in zip(listed, pauses, strict=True)], REQUEST)
 
 
-async def run(unit: UnitBench, lists: list[Lists], world: World) -> list[Port]:
+async def run(unit: UnitBench, lists: list[Lists], world: World) -> list[RequestPort]:
     """Play the lists; return what was noted of reads and writes, of each master in turn."""
     for master, each in enumerate(lists):
         unit.memory.stage(PROGRAM + MORE[master] * SLOT_BYTES, each.words)

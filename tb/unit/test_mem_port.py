@@ -16,7 +16,7 @@ from spec.isa import Engine, ErrorCode
 from tb.bench.dut import Dut
 from tb.bench.environment import PROGRAM
 from tb.unit.memory_faults import MemoryFaults
-from tb.unit.requests import OBSERVED, REQUEST, SLOT_BYTES, Port, Records, play, slot
+from tb.unit.requests import OBSERVED, REQUEST, SLOT_BYTES, Records, RequestPort, play, slot
 from tb.unit.world import UnitBench, World
 
 WORD, PAGE = 16, 4096
@@ -91,7 +91,7 @@ async def run(
     faults: MemoryFaults,
     world: World,
     first: int | None = None,
-) -> list[Port]:
+) -> list[RequestPort]:
     """Play the bursts of each client, with random words to write.
 
     Args:
@@ -254,7 +254,7 @@ async def run_faulty(
     bursts: list[list[PortBurst]],
     faults: MemoryFaults,
     first: int | None,
-) -> list[Port]:
+) -> list[RequestPort]:
     """Play bursts while something goes wrong; nobody but the writer may change memory."""
     before = unit.memory.view(0, PROGRAM).copy()
     world = World(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tb.bench.dut import Dut
 from tb.stimulus.sram_space import bank_of
-from tb.unit.requests import REQUEST, Port, Records, play, slot
+from tb.unit.requests import REQUEST, Records, RequestPort, play, slot
 from tb.unit.world import UnitBench
 
 READERS, WRITERS, WORDS = 9, 6, 1024
@@ -54,13 +54,13 @@ def requests(random: np.random.Generator, addresses: Addresses) -> Records:
     return records
 
 
-def places(port: Port) -> npt.NDArray[np.int64]:
+def places(port: RequestPort) -> npt.NDArray[np.int64]:
     """Return the addresses of a port's requests."""
     payload = np.ascontiguousarray(port.requests["payload"][:, :2])
     return payload.view("<u2")[:, 0].astype(np.int64)
 
 
-def check_turns(ports: list[Port]) -> None:
+def check_turns(ports: list[RequestPort]) -> None:
     """Check that each bank serves one port in a cycle if any asks, and nobody waits for long.
 
     Raises:
@@ -86,7 +86,9 @@ def check_turns(ports: list[Port]) -> None:
         )
 
 
-def check_data(readers: list[Port], writers: list[Port], answers: list[Records]) -> None:
+def check_data(
+    readers: list[RequestPort], writers: list[RequestPort], answers: list[Records]
+) -> None:
     """Replay all accesses in the order of their cycles, reads of a cycle before its writes.
 
     Raises:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dev import lint_docs
-from dev.lint_docs import Tree
+from dev.lint_docs import DocsTree
 from tb.run import build
 
 GOOD = """# A page
@@ -23,7 +23,7 @@ other](other.md). `build/reports/x.json` is made by a command, `config.json` is 
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Tree:
+def tree(tmp_path: Path) -> DocsTree:
     """Return a small tree whose pages are right."""
     for folder in ("docs", "rtl/vec", "faults"):
         (tmp_path / folder).mkdir(parents=True)
@@ -36,10 +36,10 @@ def tree(tmp_path: Path) -> Tree:
     (tmp_path / "docs" / "index.md").write_text("[page](page.md)\n", encoding="utf-8")
     (tmp_path / "docs" / "page.md").write_text(GOOD, encoding="utf-8")
     (tmp_path / "docs" / "other.md").write_text("# Other\n\n## A heading\n", encoding="utf-8")
-    return Tree(tmp_path)
+    return DocsTree(tmp_path)
 
 
-def test_right_pages_have_no_findings(tree: Tree) -> None:
+def test_right_pages_have_no_findings(tree: DocsTree) -> None:
     """Paths, modules, functions of C, globs, links, names of other people's files, code."""
     assert lint_docs.findings(tree) == []
 
@@ -59,31 +59,31 @@ def test_right_pages_have_no_findings(tree: Tree) -> None:
         ("![a](none.svg)", "given link to none.svg, no such file or folder"),
     ],
 )
-def test_a_name_that_does_not_exist_is_said(tree: Tree, text: str, said: str) -> None:
+def test_a_name_that_does_not_exist_is_said(tree: DocsTree, text: str, said: str) -> None:
     """With page, line and what to do."""
     page = tree.root / "docs" / "page.md"
     page.write_text(f"{GOOD}\n{text}\n", encoding="utf-8")
     line = GOOD.count("\n") + 2
     found = f"docs/page.md:{line}: {said}; name one that exists"
-    assert lint_docs.findings(Tree(tree.root)) == [found]
+    assert lint_docs.findings(DocsTree(tree.root)) == [found]
 
 
-def test_a_page_that_nothing_leads_to_is_said(tree: Tree) -> None:
+def test_a_page_that_nothing_leads_to_is_said(tree: DocsTree) -> None:
     """From the index of docs, over other pages too."""
     (tree.root / "docs" / "lost.md").write_text("# Lost\n", encoding="utf-8")
-    (finding,) = lint_docs.findings(Tree(tree.root))
+    (finding,) = lint_docs.findings(DocsTree(tree.root))
     assert finding == "docs/lost.md:1: no page leads here from docs/index.md; link it there"
 
 
-def test_a_long_line_is_said_and_a_table_is_not(tree: Tree) -> None:
+def test_a_long_line_is_said_and_a_table_is_not(tree: DocsTree) -> None:
     """Tables, links and generated pages may be long."""
     long = "word " * 30
     page = tree.root / "docs" / "page.md"
     page.write_text(f"| {long} |\n[a]({'../docs/' * 20}other.md)\n{long}\n", encoding="utf-8")
-    (finding,) = lint_docs.findings(Tree(tree.root))
+    (finding,) = lint_docs.findings(DocsTree(tree.root))
     assert finding == "docs/page.md:3: given 150 columns, allowed 110; break the line"
     page.write_text(f"<!-- Generated from x -->\n[a](other.md)\n{long}\n", encoding="utf-8")
-    assert lint_docs.findings(Tree(tree.root)) == []
+    assert lint_docs.findings(DocsTree(tree.root)) == []
 
 
 def test_the_pages_of_this_tree_are_right() -> None:

@@ -68,7 +68,7 @@ _REFUSAL = re.compile(r"\A(?:plan/(?:plan\.json|image\.bin): )?(?P<path>.+?): gi
 
 
 @dataclass
-class Tally:
+class DamageTally:
     """What became of damages of one kind.
 
     Attributes:
@@ -95,9 +95,9 @@ class Tally:
             "harmless_share": round(self.share, 6),
         }
 
-    def __add__(self, other: Tally) -> Tally:
+    def __add__(self, other: DamageTally) -> DamageTally:
         tried = self.tried + other.tried
-        return Tally(tried, self.refused + other.refused, self.harmless + other.harmless)
+        return DamageTally(tried, self.refused + other.refused, self.harmless + other.harmless)
 
     def note(self, name: str, error: str | None) -> None:
         """Note what a damage has led to: an error, or nothing.
@@ -171,18 +171,18 @@ class Campaign:
     # ---------------------------------------------------------------------------------------------
     # Without new seals
     # ---------------------------------------------------------------------------------------------
-    def stored(self, step: int = 1) -> Tally:
+    def stored(self, step: int = 1) -> DamageTally:
         """Try every bit, or every `step`th, of the image as it is stored."""
-        tally = Tally()
+        tally = DamageTally()
         for name, bits in stored_bits(self.files):
             for bit in bits[::step]:
                 image = flipped(self.files[IMAGE], bit)
                 tally.note(name, self.read({**self.files, IMAGE: image}))
         return tally
 
-    def bound(self, step: int = 1) -> Tally:
+    def bound(self, step: int = 1) -> DamageTally:
         """Try every bit of all numbers of the prepared plan, or every `step`th of them."""
-        tally = Tally()
+        tally = DamageTally()
         for number, (path, changed) in enumerate(prepared_damages(self.prepared)):
             if number % step == 0:
                 error = self.load(changed)
@@ -190,9 +190,9 @@ class Campaign:
                 tally.note(path, error)
         return tally
 
-    def loaded(self, step: int = 1) -> Tally:
+    def loaded(self, step: int = 1) -> DamageTally:
         """Try every bit, or every `step`th, of programs in prepared memory."""
-        tally = Tally()
+        tally = DamageTally()
         programs = {start.ucode_base for start in self.prepared.starts}
         for piece, (address, _) in enumerate(self.prepared.memory):
             if address in programs:
@@ -202,9 +202,9 @@ class Campaign:
                     tally.note(path, error)
         return tally
 
-    def entries(self, step: int = 1) -> Tally:
+    def entries(self, step: int = 1) -> DamageTally:
         """Try every change of every entry of plan.json, or every `step`th."""
-        tally = Tally()
+        tally = DamageTally()
         for number, damage in enumerate(damages(json.loads(self.files[PLAN]))):
             if number % step == 0:
                 name = f"plan.json {damage.path}"
@@ -214,29 +214,29 @@ class Campaign:
     # ---------------------------------------------------------------------------------------------
     # With seals that fit
     # ---------------------------------------------------------------------------------------------
-    def header(self, step: int = 1) -> Tally:
+    def header(self, step: int = 1) -> DamageTally:
         """Try every bit, or every `step`th, of the header, its checksum and hash made to fit."""
-        tally = Tally()
+        tally = DamageTally()
         for number, (name, files) in enumerate(header_damages(self.files)):
             if number % step == 0:
                 tally.note(name, self.read(files))
         return tally
 
-    def table(self, step: int = 1) -> Tally:
+    def table(self, step: int = 1) -> DamageTally:
         """Try changes of every entry of the image's table, all that covers it made to fit."""
-        tally = Tally()
+        tally = DamageTally()
         for number, (damage, files) in enumerate(table_damages(self.files)):
             if number % step == 0:
                 tally.note(plain(damage.path), self.read(files))
         return tally
 
-    def programs(self, step: int = 1) -> tuple[Tally, list[Other]]:
+    def programs(self, step: int = 1) -> tuple[DamageTally, list[Other]]:
         """Try every bit, or every `step`th, of all programs, everything made to fit.
 
         Returns:
             What became of them, and those that are legal: other programs, not damaged ones.
         """
-        tally, others = Tally(), []
+        tally, others = DamageTally(), []
         with remembered():
             for number, segment in enumerate(self.plan.segments):
                 for bit in range(0, 8 * len(segment.image), step):
@@ -408,7 +408,7 @@ def campaign(name: str, plan: Plan, steps: Steps, seed: int) -> dict[str, Any]:
         assert one.through_files(other) == one.meaning(other), way
     ends = one.replayed(legal)
     one.close()
-    whole = sum([*unsealed.values(), *sealed.values(), programs], Tally())
+    whole = sum([*unsealed.values(), *sealed.values(), programs], DamageTally())
     assert whole.share <= MOST_HARMLESS
     return {
         "unsealed": {kind: tally.record() for kind, tally in unsealed.items()},

@@ -60,7 +60,7 @@ ISA = {
     "GEMM_OP": "NONE 0 none, ADD 1 add, MUL 2 mul",
     "SMX_OUT": "PROB8 0 prob, NUMER8 1 u8, NUMER16 2 u16",
     "SMX_SCORE": "INT16 0 i16, INT8 1 i8",
-    "ELEMENT": "INT8 0 i8, INT16 1 i16",
+    "ELEMENT_WIDTH": "INT8 0 i8, INT16 1 i16",
     "EMBED_INDEX": "TOKEN 0 token, LIST 1 list, POS 2 pos",
     "VEC_OP": """
         ADD 0 add, SUB 1 sub, MUL 2 mul, SCALE_SHIFT 3 scale_shift, CLAMP 4 clamp, RELU 5 relu
@@ -106,9 +106,10 @@ ISA = {
         NOP, BARRIER, SET, LOOP, END, DMA_LOAD base 2:0, DMA_STORE base 2:0, ARGMAX base 2:0
         GEMM a_type 1:0 GEMM_A b_form 3:2 GEMM_B fmt 6:4 q 8:7 GEMM_Q activation 9 \
             out 11:10 GEMM_OUT op 13:12 GEMM_OP argmax 14 reserved 15 or scale 7:0 shift 15:8
-        VEC op 3:0 VEC_OP a16 4 ELEMENT c16 5 ELEMENT stream 6 sh 13:8
-        SOFTMAX out 1:0 SMX_OUT score8 2 SMX_SCORE, LAYERNORM stream 0 out16 1 ELEMENT
-        RMSNORM stream 0 out16 1 ELEMENT, GELU stream 0, SILU stream 0, ROPE pairs 0, PFX mul 15:0
+        VEC op 3:0 VEC_OP a16 4 ELEMENT_WIDTH c16 5 ELEMENT_WIDTH stream 6 sh 13:8
+        SOFTMAX out 1:0 SMX_OUT score8 2 SMX_SCORE, LAYERNORM stream 0 out16 1 ELEMENT_WIDTH
+        RMSNORM stream 0 out16 1 ELEMENT_WIDTH, GELU stream 0, SILU stream 0, ROPE pairs 0
+        PFX mul 15:0
         KV_APPEND first_head 7:0 heads_minus_1 15:8, KV_READ first_head 7:0 heads_minus_1 15:8
         EMBED base 2:0 index 5:4 EMBED_INDEX
     """,

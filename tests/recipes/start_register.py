@@ -11,7 +11,7 @@ from npu.runtime.prepare import prepare
 from spec.isa import Instruction, Opcode
 from spec.paths import ROOT
 from spec.regs import SeqReg
-from tests.python.golden_programs import END, Bench
+from tests.python.golden_programs import END, ProgramBench
 from tests.python.golden_support import random_model
 
 POSEND = SeqReg["POSEND"]
@@ -22,7 +22,7 @@ def test_a_loop_ends_at_the_position() -> None:
     """Golden takes no turn to it; with 0, or behind it, turns end as ever."""
     for end, position in ((0, 14), (3, 14), (9, 8), (14, 13), (15, 14), (99, 14)):
         registers = {"loop_left": 10, "kv_cap": CONTEXT, "pos_end": end}
-        bench = Bench([Instruction(Opcode.LOOP), END], pos=4, registers=registers)
+        bench = ProgramBench([Instruction(Opcode.LOOP), END], pos=4, registers=registers)
         assert bench.run().pos == position, end
 
 
