@@ -99,11 +99,14 @@ def anonymous(graph: Graph) -> Graph:
     """
     used = [name for op in graph.operations for name in (*op.inputs, *op.outputs)]
     known = dict.fromkeys(filter(None, (*graph.inputs, *used, *graph.outputs)))
-    plain = renamed(graph, {name: f"t{number}" for number, name in enumerate(known)})
-    operations = (
+    names = {name: f"t{number}" for number, name in enumerate(known)}
+    plain = renamed(graph, names)
+    operations = tuple(
         replace(op, name=f"o{number}", source="") for number, op in enumerate(plain.operations)
     )
-    return replace(plain.with_operations(operations), name="")
+    # In the order of the numbers, which is that of their text.
+    tensors = {name: plain[name] for name in names.values()}
+    return replace(plain, name="", tensors=tensors, operations=operations)
 
 
 def alike(one: Graph, other: Graph) -> bool:
