@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.forms import sample
 from tests.needs import needs
 
 needs("checkpoints")
@@ -90,17 +91,17 @@ def test_a_text_that_goes_on_is_the_whole_text(family: str, rows: int) -> None:
     np.testing.assert_allclose(np.concatenate(found, 1), wanted, rtol=0, atol=2e-4)
 
 
-@pytest.mark.parametrize("past", [24, 32])
+@pytest.mark.parametrize("past", sample([16, 24, 64], 1))
 def test_generation_is_a_graph_with_states(past: int) -> None:
     """Token by token: programs equal golden.graph, and write what real numbers write."""
     checkpoint = load_checkpoint(CHECKPOINTS / "llama-tiny")
     built = build_plan(checkpoint, CompileOptions(shapes={TOKENS: (1, 1), PAST: (past,)}))
     on_chip = {one.kind for one in built.plan.graph.operations if one.on_chip}
     assert ("attention" in on_chip) == (past % 16 == 0)
-    text = calibration_tokens(checkpoint)[-1:, :12].astype(np.int32)
+    text = calibration_tokens(checkpoint)[-1:, :8].astype(np.int32)
     session, written = Session(built.plan), list(text[0])
-    logits = [session.run({TOKENS: text[:, i : i + 1]})[LOGITS] for i in range(12)]
-    for _ in range(past - 12):
+    logits = [session.run({TOKENS: text[:, i : i + 1]})[LOGITS] for i in range(8)]
+    for _ in range(past - 8):
         written.append(np.int32(logits[-1].argmax()))
         logits.append(session.run({TOKENS: written[-1].reshape(1, 1)})[LOGITS])
     wanted = run_steps(built.passes["fuse"], {TOKENS: np.array(written).reshape(-1, 1, 1)})[LOGITS]
@@ -191,7 +192,7 @@ def test_samples_of_ones_own_calibrate_as_well() -> None:
         {"npu": ["h.0.q"], "split": ["h.0.down"]},
         {"weights": "int4g32,h.0.q=int8,logits=int8"},
         {"io": "int8"},
-        {"calibration": "entropy"},
+        {"calibration": "max"},
     ],
     ids=lambda options: "-".join(options),
 )
