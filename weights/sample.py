@@ -2,7 +2,7 @@
 """A text of 256 bytes in the manner of the training text, written for tests and demonstrations.
 
 On its first 1, 5, 16 and 128 bytes every tensor of every block of the shipped checkpoint takes
-many values and none saturates (tests/python/test_weights_checkpoint.py).
+many values and none saturates (tests/python/weights/test_weights_checkpoint.py).
 """
 
 SAMPLE_TEXT = b"""Return the sum of two numbers as a new object.

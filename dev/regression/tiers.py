@@ -78,4 +78,4 @@ def _on_blocks(seeds: Sequence[int]) -> Iterator[Task]:
 
 
 def _files(folder: str) -> list[str]:
-    return [str(path.relative_to(ROOT)) for path in sorted((ROOT / folder).glob("test_*.py"))]
+    return [str(path.relative_to(ROOT)) for path in sorted((ROOT / folder).rglob("test_*.py"))]

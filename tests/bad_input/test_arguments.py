@@ -31,7 +31,7 @@ from npu.compiler import (
 from npu.compiler.stream import table_share
 from spec.isa import Instruction, Opcode
 from spec.isa.operands import Limits
-from tests.python.golden_support import random_model
+from tests.python.golden.golden_support import random_model
 from weights.calibrate import calibrate
 from weights.limits import ModelError
 from weights.model import Linear

@@ -24,7 +24,7 @@ from safetensors.numpy import load_file, save_file
 
 from npu.compiler import CompileError, compile_block
 from spec.isa.operands import Limits
-from tests.python.golden_support import random_model
+from tests.python.golden.golden_support import random_model
 from weights import calibrate as calibration
 from weights.architectures import ARCHITECTURES
 from weights.calibrate import (

@@ -27,7 +27,14 @@ from npu.driver.command.matmul import matmul
 from npu.driver.command.mx_matmul import Blocks, mx_matmul
 from npu.driver.errors import RequestError
 from spec.regs import CmdOp, StartState
-from tests.python.command_support import CONFIG, ID, VERSION, OtherChip, RecordingBus, model_bus
+from tests.python.command.command_support import (
+    CONFIG,
+    ID,
+    VERSION,
+    OtherChip,
+    RecordingBus,
+    model_bus,
+)
 
 S8, S4 = CmdOp.GEMM_S8, CmdOp.GEMM_S4
 Call = Callable[[CommandPort], Awaitable[object]]

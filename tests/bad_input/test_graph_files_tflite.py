@@ -15,8 +15,8 @@ from npu.graph.form import GraphError
 from npu.graph.importers import tflite_file
 from npu.graph.verify import verify
 from tests.needs import needs
-from tests.python.tflite_cases import floats, ints, quantised_model
-from tests.python.tflite_writer import Writer
+from tests.python.importers.tflite_cases import floats, ints, quantised_model
+from tests.python.importers.tflite_writer import Writer
 
 needs("graphs")
 

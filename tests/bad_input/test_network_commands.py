@@ -21,7 +21,7 @@ from npu.cli import command_line
 from npu.commands import network_folder
 from npu.planner import build_plan
 from npu.runtime.plan_files import files_of
-from tests.python.user_networks import model, samples
+from tests.python.compiler.user_networks import model, samples
 
 X = "'x': float32[samples, 1, 1, 28, 28]"
 

@@ -17,7 +17,7 @@ import pytest
 
 from npu.compiler import Pack, PackError, StreamShare, compile_block, pack, unpack
 from spec.isa.generated import Opcode
-from tests.python.golden_support import random_model
+from tests.python.golden.golden_support import random_model
 
 STREAM = bytes(range(256))
 SHARES = (

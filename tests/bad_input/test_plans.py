@@ -32,10 +32,10 @@ from npu.runtime.replay import By, DrivenChip, NetworkRun, Replay, ReplayError
 from npu.runtime.sequence import SequenceEntry, run_sequence
 from spec.isa.operands import up
 from tb.stimulus.random_graphs import random_graph
-from tests.python.command_support import SlowBus
-from tests.python.damaged_plans import decoder, port, three, two
-from tests.python.plan_damage import flipped, with_image, with_record
-from tests.python.user_networks import one_input
+from tests.python.command.command_support import SlowBus
+from tests.python.compiler.user_networks import one_input
+from tests.python.plans.damaged_plans import decoder, port, three, two
+from tests.python.plans.plan_damage import flipped, with_image, with_record
 
 Attempt = Callable[["Ready"], Awaitable[object]]
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Narrow weights that commands refuse: recipes, calibration text; nothing built, nothing written.
 
-Values that cannot be imported are in tests/python/test_weights_foreign.py, codes that a layer
-cannot hold in test_weights_formats.py, packed files in test_packed_files.py and
+Values that cannot be imported are in tests/python/weights/test_weights_foreign.py, codes that a
+layer cannot hold in test_weights_formats.py, packed files in test_packed_files.py and
 test_compiler_model.py.
 """
 

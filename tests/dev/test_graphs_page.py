@@ -28,7 +28,7 @@ from npu.graph.importers.onnx_node import MAPPINGS
 from npu.graph.operations import TABLE
 from npu.graph.passes.canonicalise import canonicalise
 from npu.graph.passes.place import place
-from tests.python.tflite_cases import CASES, model
+from tests.python.importers.tflite_cases import CASES, model
 
 REGISTERED = {
     "onnx": set(MAPPINGS),

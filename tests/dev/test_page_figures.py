@@ -17,7 +17,7 @@ from spec.regs.generated import CmdOp
 from tb.run import units
 from tb.run.registry import discover
 from tessera.operators import OPERATORS
-from tests.python.tflite_integers import OPERATORS as INT8
+from tests.python.importers.tflite_integers import OPERATORS as INT8
 from weights.importer import load_checkpoint
 from weights.shipped import shipped
 

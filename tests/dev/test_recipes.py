@@ -17,8 +17,8 @@ from tests.forms import FULL
 from tests.recipes.tree import MOST, patched, run, touched
 
 AS_WELL = (
-    "tests/python/test_published.py::test_numbers_are_those_that_were_published",
-    "tests/python/test_published.py::test_registers_are_those_that_were_published",
+    "tests/python/spec/test_published.py::test_numbers_are_those_that_were_published",
+    "tests/python/spec/test_published.py::test_registers_are_those_that_were_published",
 )
 """Tests of the tree that a recipe would turn red if it lacked a file."""
 SHORT = () if FULL else ("-k", "not model")

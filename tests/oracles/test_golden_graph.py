@@ -37,7 +37,7 @@ import onnx
 import onnxruntime
 
 from tests.oracles.test_graph_litert import litert
-from tests.python.tflite_writer import Writer
+from tests.python.importers.tflite_writer import Writer
 
 X, Y, Z = (0.03, 3), (0.07, -5), (0.05, -20)
 """Scales and zero points of inputs and results."""

@@ -24,8 +24,8 @@ from transformers import (
 from golden import decoder, layernorm, softmax
 from golden.gelu import GELU_TABLE_MAX_ERROR, gelu_table
 from golden.gemm import accumulate, combined, gemm, per_row
-from tests.python import golden_float
-from tests.python.golden_support import ROPE_THETA, integers, random_model, seeded
+from tests.python.golden import golden_float
+from tests.python.golden.golden_support import ROPE_THETA, integers, random_model, seeded
 from weights.model import QuantizedModel
 
 Array = npt.NDArray[np.float64]

@@ -16,7 +16,7 @@ from npu.graph.importers import tflite_file
 from npu.graph.prepare import prepare
 from npu.graph.verify import verify
 from tests.needs import needs
-from tests.python.tflite_cases import (
+from tests.python.importers.tflite_cases import (
     CASES,
     UNITS,
     floats,
@@ -24,8 +24,8 @@ from tests.python.tflite_cases import (
     quantised_model,
     samples,
 )
-from tests.python.tflite_states import integer_lstm_model, lstm_model, svdf_model
-from tests.python.tflite_writer import Writer
+from tests.python.importers.tflite_states import integer_lstm_model, lstm_model, svdf_model
+from tests.python.importers.tflite_writer import Writer
 
 needs("oracles")
 

@@ -23,7 +23,7 @@ from npu.compiler.network import compile_network
 from npu.graph.form import Array
 from npu.graph.importers import read
 from npu.graph.prepare import prepare
-from tests.python.network_runs import run_compiled
+from tests.python.compiler.network_runs import run_compiled
 
 CASES, COMPILED = 60 if FULL else 20, 3
 """Random models of an operator, and how many of them the instruction model executes."""

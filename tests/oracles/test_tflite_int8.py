@@ -21,8 +21,8 @@ from npu.graph.form import Array
 from npu.graph.importers import tflite_file
 from npu.graph.prepare import prepare
 from tests.oracles.test_graph_litert import litert
-from tests.python.network_runs import run_compiled
-from tests.python.tflite_integers import OPERATORS, integer_model
+from tests.python.compiler.network_runs import run_compiled
+from tests.python.importers.tflite_integers import OPERATORS, integer_model
 
 CASES, COMPILED = 60, 3
 """Random models of an operator, and how many of them the instruction model executes."""

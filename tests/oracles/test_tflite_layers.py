@@ -19,7 +19,7 @@ from npu.graph.importers import tflite_file
 from npu.graph.prepare import prepare
 from npu.planner.partition import subgraph
 from tests.needs import needs
-from tests.python.tflite_writer import Writer
+from tests.python.importers.tflite_writer import Writer
 
 needs("oracles")
 

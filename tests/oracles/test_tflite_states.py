@@ -8,7 +8,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 import tessera
-from tests.python.tflite_variables import frames_of, network
+from tests.python.importers.tflite_variables import frames_of, network
 
 STEPS = 50
 

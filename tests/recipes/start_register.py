@@ -11,8 +11,8 @@ from npu.runtime.prepare import prepare
 from spec.isa import Instruction, Opcode
 from spec.paths import ROOT
 from spec.regs import SeqReg
-from tests.python.golden_programs import END, ProgramBench
-from tests.python.golden_support import random_model
+from tests.python.golden.golden_programs import END, ProgramBench
+from tests.python.golden.golden_support import random_model
 
 POSEND = SeqReg["POSEND"]
 CONTEXT = 40

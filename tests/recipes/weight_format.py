@@ -10,8 +10,8 @@ from npu.asm import assemble, disassemble
 from npu.compiler.weight_tiles import weight_bytes
 from spec.isa import WeightFormat, WeightGroup
 from spec.isa.gemm import GemmForm
-from tests.python.golden_support import seeded
-from tests.python.test_compiler_model import test_narrow_weights as check_narrow_weights
+from tests.python.compiler.test_compiler_model import test_narrow_weights as check_narrow_weights
+from tests.python.golden.golden_support import seeded
 from weights.formats.element import expansion
 from weights.formats.linear import NarrowLinear
 from weights.formats.recipe import WORDS

@@ -13,7 +13,7 @@ import pytest
 from golden.session import generate
 from npu.cli import command_line
 from tb.models import model_commands
-from tests.python.decoder_exports import exported
+from tests.python.graph.decoder_exports import exported
 from weights.calibrate import SCALES_FILE
 from weights.importer import load_checkpoint
 from weights.quantize import quantize_loaded

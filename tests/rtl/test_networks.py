@@ -34,16 +34,16 @@ from tessera import rtl_chip
 from tessera.golden_chip import run_on_golden
 from tessera.session import Session
 from tests.forms import sample
-from tests.python.narrow_networks import narrow_network
-from tests.python.network_weights import NETWORKS as NARROW_NETWORKS
-from tests.python.network_weights import RECIPES, one_product
-from tests.python.network_weights import built as built_in
-from tests.python.segmented_networks import KINDS, equals_golden, kinds_of, segmented
-from tests.python.small_networks import grown
-from tests.python.state_networks import PAIRS, lstm_cell
-from tests.python.state_networks import samples as state_samples
-from tests.python.user_networks import built, one_input
-from tests.python.wide_networks import NETWORKS
+from tests.python.compiler.narrow_networks import narrow_network
+from tests.python.compiler.network_weights import NETWORKS as NARROW_NETWORKS
+from tests.python.compiler.network_weights import RECIPES, one_product
+from tests.python.compiler.network_weights import built as built_in
+from tests.python.compiler.small_networks import grown
+from tests.python.compiler.user_networks import built, one_input
+from tests.python.compiler.wide_networks import NETWORKS
+from tests.python.graph.state_networks import PAIRS, lstm_cell
+from tests.python.graph.state_networks import samples as state_samples
+from tests.python.plans.segmented_networks import KINDS, equals_golden, kinds_of, segmented
 from weights.quantize import quantize_checkpoint
 from weights.shipped import CHECKPOINTS
 

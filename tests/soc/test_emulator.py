@@ -15,7 +15,7 @@ from spec.isa.cop_generated import CopOp
 from spec.isa.coprocessor import encode
 from tb.soc import program_run
 from tests.needs import needs
-from tests.python.firmware_support import expected_text
+from tests.python.driver.firmware_support import expected_text
 from tests.soc import support
 from tests.soc.test_machine import COMPILERS, compiler
 

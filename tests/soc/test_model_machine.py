@@ -12,7 +12,7 @@ from npu.firmware import compile as firmware
 from tb.soc import program_run
 from tb.soc.program_run import MachineKnobs
 from tests.forms import sample
-from tests.python.firmware_support import expected_text, float_model, int8_model
+from tests.python.driver.firmware_support import expected_text, float_model, int8_model
 from tests.soc import support
 from weights.firmware.prompts import PROMPTS
 

@@ -10,7 +10,7 @@ from npu.firmware import compile as firmware
 from tb.soc import program_run
 from tests.forms import sample
 from tests.needs import needs
-from tests.python.firmware_support import expected_text, float_model, int8_model
+from tests.python.driver.firmware_support import expected_text, float_model, int8_model
 from tests.soc.test_machine import COMPILERS, compiler
 
 needs("emulator")

@@ -28,7 +28,7 @@ from tb.soc.elf_file import Elf
 from tb.stimulus.random_graphs import random_graph
 from tessera.golden_chip import run_on_golden
 from tests.needs import needs
-from tests.python.user_networks import model, one_input, samples
+from tests.python.compiler.user_networks import model, one_input, samples
 from tests.soc import support
 
 SEEDS = range(3)

@@ -13,7 +13,7 @@ from npu.firmware.compile import EXAMPLES
 from tb.soc import program_run
 from tb.soc.program_run import MachineKnobs
 from tests.needs import needs
-from tests.python.firmware_support import expected_text
+from tests.python.driver.firmware_support import expected_text
 from tests.soc import support
 
 HASTE = MachineKnobs(latency=1, core_gap=20, seed=3)

@@ -13,8 +13,8 @@ from tests.needs import needs
 
 needs("graphs")
 
-from tests.python.campaign_reports import into_report
-from tests.python.given_integers import FORMS, differ
+from tests.python.importers.given_integers import FORMS, differ
+from tests.python.plans.campaign_reports import into_report
 
 EACH, MOST = 100, 0.001
 """Cases of a form, and the share of elements that may be one step off."""

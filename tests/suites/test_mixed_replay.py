@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.python.mixed_networks import replays_as_golden
+from tests.python.plans.mixed_networks import replays_as_golden
 
 TOGETHER = 50
 

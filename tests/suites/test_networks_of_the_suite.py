@@ -15,8 +15,8 @@ needs("graphs")
 
 from golden.graph import run
 from npu.graph.form import Array, Graph
-from tests.python.graph_node_cases import BORDER, INTEGER, NodeResult, cases, run_case
-from tests.python.network_runs import run_graph
+from tests.python.compiler.network_runs import run_graph
+from tests.python.importers.graph_node_cases import BORDER, INTEGER, NodeResult, cases, run_case
 
 READABLE = {1, 2, 3, 5, 6, 7, 9, 10, 11}
 """Types of elements that graphs hold, as ONNX numbers them."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole suite of ONNX: on the host what its own evaluator passes, on the chip what is right.
 
-`make regress` runs it; a sample is in tests/python/test_onnx_backend.py.
+`make regress` runs it; a sample is in tests/python/importers/test_onnx_backend.py.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from dev.onnx_suite import ChipResult, on_chip, suite
 from npu.graph.importers.onnx_load import nodes_of
 from npu.graph.importers.onnx_run import spoken, tried
 from tessera.onnx_backend import TesseraBackend
-from tests.python.graph_node_cases import BORDER, FLOAT, INTEGER
-from tests.python.onnx_form_grids import forms
+from tests.python.importers.graph_node_cases import BORDER, FLOAT, INTEGER
+from tests.python.importers.onnx_form_grids import forms
 
 TOLERANCE, WIDE = 0.02, 0.04
 """Of the largest output, and for what nearly cancels."""

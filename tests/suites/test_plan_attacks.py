@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Five thousand plans that mean harm; a sample is in tests/python/test_plan_attacks.py."""
+"""Five thousand plans that mean harm; a sample is in tests/python/plans/test_plan_attacks.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.needs import needs
 
 needs("graphs")
 
-from tests.python.plan_attacks import campaign, report
+from tests.python.plans.plan_attacks import campaign, report
 
 PART = 1250
 

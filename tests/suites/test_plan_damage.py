@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.python.damage_campaign import Steps, campaign, report
-from tests.python.damaged_plans import PLANS
+from tests.python.plans.damage_campaign import Steps, campaign, report
+from tests.python.plans.damaged_plans import PLANS
 
 SEED = 1
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from spec.regs import source
-from tests.python import interface_mutations
-from tests.python.test_published import published_window
+from tests.python.spec import interface_mutations
+from tests.python.spec.test_published import published_window
 
 
 @pytest.mark.parametrize("window", source.WINDOWS, ids=lambda window: window[0])

@@ -17,10 +17,7 @@ def test_weight_format(tmp_path: Path) -> None:
     """Legality and engine with the new format among all others; every test of formats."""
     tree = patched("weight_format", tmp_path)
     run(tree, "-m", "npu.cli", "unit", "legal_gemm,gemm")
-    python = (ROOT / "tests" / "python").glob("test_*format*.py")
-    names = [f"tests/python/{path.name}" for path in sorted(python)]
-    more = ("test_isa.py", "test_golden_machine_legal.py", "test_published.py")
-    run(tree, "-m", "pytest", "-qx", *names, *(f"tests/python/{name}" for name in more))
+    _test(tree, "*format*", "isa", "golden_machine_legal", "published")
 
 
 def test_start_register(tmp_path: Path) -> None:
@@ -35,5 +32,16 @@ def test_start_register(tmp_path: Path) -> None:
         "test",
         "test_pos_end,test_registers_access_kinds,test_registers_reset_clears",
     )
-    names = ("regs_start", "driver_command", "decoder_plans", "plan_files", "golden_machine_loop")
-    run(tree, "-m", "pytest", "-qx", *(f"tests/python/test_{name}.py" for name in names))
+    _test(
+        *(tree, "regs_start", "driver_command", "decoder_plans", "plan_files"),
+        "golden_machine_loop",
+    )
+
+
+def _test(tree: Path, *names: str) -> None:
+    """Run test files of a tree, whatever room they are in."""
+    files = [
+        str(path) for name in names for path in (tree / "tests/python").rglob(f"test_{name}.py")
+    ]
+    assert len(files) >= len(names)
+    run(tree, "-m", "pytest", "-qx", *sorted(files))

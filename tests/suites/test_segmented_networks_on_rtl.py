@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.python.segmented_networks import equals_golden
+from tests.python.plans.segmented_networks import equals_golden
 
 
 @pytest.mark.parametrize("seed", range(100, 140))

@@ -52,7 +52,7 @@ included here; the weights are published under Apache-2.0.
 | steps of {recipe["batch"]} x {context} bytes | {recipe["steps"]} |
 | wall time, {recipe["threads"]} thread(s) of a shared machine | {record["minutes"]} minutes |
 
-`tests/python/test_recipes.py` holds the integer form against it: `pytest -s` prints both.
+`tests/python/weights/test_recipes.py` holds the integer form against it: `pytest -s` prints both.
 
 ## Training
 

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The integer decoder against float64 and against microcode.
+
+Each stage lies within its stated error of float64, the whole near the real decoder that it stands
+for, and a program on the instruction-level model gives the same bits.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from golden import decoder
+from golden.gelu import GELU_TABLE_MAX_ERROR
+from golden.layernorm import OUTPUT_MAX_ERROR, Q_MAX_ABSOLUTE_ERROR, RSQRT_MAX_RELATIVE_ERROR
+from golden.requantize import REQUANTIZE_MAX_ERROR
+from golden.softmax import NUMERATOR_U16_MAX_ERROR, RECIPROCAL_MAX_RELATIVE_ERROR
+from spec.isa.operands import up
+from tests.python.golden import golden_float
+from tests.python.golden import golden_programs as gp
+from tests.python.golden.golden_support import ACT_SCALE, random_model, seeded
+from weights.model import AnyLinear, Norm, QuantizedModel
+
+Array = npt.NDArray[np.float64]
+Wrong = Any
+"""A value of the wrong type, which the types of the package would refuse before it runs."""
+LENGTHS = [1, 2, 7, 16, 17, 64, 65, 128]
+MODELS: dict[str, dict[str, Any]] = {
+    "gpt2": {"family": "gpt2"},
+    "llama, groups of 2": {"family": "llama", "kv_heads": 2, "ffn": 130},
+    "mistral, one K/V head": {"family": "mistral", "kv_heads": 1, "window": 9},
+    "qwen2, groups of 7": {"family": "qwen2", "heads": 7, "kv_heads": 1, "head_dim": 32},
+    "wide heads": {"family": "llama", "heads": 2, "head_dim": 128, "vocab": 301},
+}
+
+
+@cache
+def model_of(name: str, seed: int = 600, layers: int = 2) -> QuantizedModel:
+    """Return one of MODELS."""
+    return random_model(seed, layers=layers, **MODELS[name])
+
+
+def tokens(seed: int, length: int) -> list[int]:
+    """Return random token ids."""
+    ids: list[int] = seeded(seed).integers(0, 256, length).tolist()
+    return ids
+
+
+def linear_exact(x: npt.NDArray[np.int8], layer: AnyLinear, bits: int) -> Array:
+    """Return (x @ weight + bias) * mult / 2^shift in float64, clipped to `bits` bits."""
+    y = (x.astype(np.float64) @ layer.weight.astype(np.float64) + layer.bias) * layer.mult
+    divisor = np.exp2(layer.shift.astype(np.float64))
+    result: Array = np.clip(y / divisor, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    return result
+
+
+def check_norm(x: npt.NDArray[np.int16], params: Norm, rms: bool, y: npt.NDArray[np.int8]) -> None:
+    """Compare a norm with float64."""
+    exact = golden_float.norm(params, 1.0, rms=rms)(x.astype(np.float64))
+    slope = params.gain / np.exp2(params.shift.astype(np.float64))
+    bound = Q_MAX_ABSOLUTE_ERROR * slope + RSQRT_MAX_RELATIVE_ERROR * np.abs(exact - params.bias)
+    assert np.all(np.abs(y - np.clip(exact, -128, 127)) <= bound + OUTPUT_MAX_ERROR + 1e-9)
+
+
+def check_attention(model: QuantizedModel, layer: int, trace: decoder.BlockTrace) -> None:
+    """Compare rotation, scores, softmax and context of every head with float64."""
+    params, dim, length = model.blocks[layer], model.shape.head_dim, len(trace.q)
+    q, k = trace.q.astype(np.float64), trace.k.astype(np.float64)
+    if model.rope is not None:
+        assert trace.q_rope is not None
+        assert trace.k_rope is not None
+        for plain, turned in ((q, trace.q_rope), (k, trace.k_rope)):
+            exact = golden_float.rotate(plain.reshape(length, -1, dim).transpose(1, 0, 2))
+            exact = np.clip(exact.transpose(1, 0, 2).reshape(plain.shape), -128, 127)
+            # The table's own error is half a unit of 2^-14 in each of two products.
+            assert np.abs(turned - exact).max() <= REQUANTIZE_MAX_ERROR + 128 / 2**14
+        q, k = trace.q_rope.astype(np.float64), trace.k_rope.astype(np.float64)
+    assert (trace.q_rope is None) == (trace.k_rope is None) == (model.rope is None)
+    mask = golden_float.visible(length, model.shape.window)
+    for head in range(model.shape.heads):
+        own = slice(head * dim, (head + 1) * dim)
+        shared = head // (model.shape.heads // model.shape.kv_heads)
+        other = slice(shared * dim, (shared + 1) * dim)
+        scores = q[:, own] @ k[:, other].T * params.score_mult / 2.0**params.score_shift
+        error = np.abs(trace.scores[head] - np.clip(scores, -32768, 32767))
+        assert error.max() <= REQUANTIZE_MAX_ERROR
+        s = np.where(mask, trace.scores[head], -np.inf)
+        e = 65535 * np.exp2((s - s.max(axis=1, keepdims=True)) / 64)
+        assert np.abs(trace.numer[head] - e).max() <= NUMERATOR_U16_MAX_ERROR
+        assert not trace.numer[head][~mask].any()
+        total = trace.numer[head].sum(axis=1, dtype=np.int64)
+        assert np.array_equal(trace.sums[head], total)
+        context = trace.numer[head].astype(np.float64) @ trace.v[:, other] / total[:, None]
+        bound = 0.5 + RECIPROCAL_MAX_RELATIVE_ERROR * np.abs(context)
+        assert np.all(np.abs(trace.ctx[:, own] - context) <= bound)
+
+
+def check_feed_forward(model: QuantizedModel, layer: int, trace: decoder.BlockTrace) -> None:
+    """Compare the activation, and the product of a gated feed-forward, with float64."""
+    params = model.blocks[layer]
+    if params.gate is None:
+        assert trace.gate is trace.silu is None
+        exact = golden_float.gelu(trace.up.astype(np.float64) * ACT_SCALE) / ACT_SCALE
+        assert np.abs(trace.act - np.clip(exact, -128, 127)).max() <= GELU_TABLE_MAX_ERROR
+        return
+    assert trace.gate is not None
+    assert trace.silu is not None
+    error = np.abs(trace.gate - linear_exact(trace.norm2, params.gate, 8))
+    assert error.max() <= REQUANTIZE_MAX_ERROR
+    exact = golden_float.silu(trace.gate.astype(np.float64) * ACT_SCALE) / ACT_SCALE
+    assert np.abs(trace.silu - np.clip(exact, -128, 127)).max() <= 0.5
+    factor = params.product_mult / 2.0**params.product_shift
+    exact = np.clip(trace.silu.astype(np.float64) * trace.up * factor, -128, 127)
+    assert np.abs(trace.act - exact).max() <= REQUANTIZE_MAX_ERROR
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("length", [1, 2, 17, 65, 128])
+def test_every_stage_against_float64(name: str, length: int) -> None:
+    """Each tensor from the integer tensors before it, within the constant of its module."""
+    model = model_of(name)
+    rms = model.shape.norm == "rmsnorm"
+    x = decoder.embed(model, tokens(601, length))
+    for layer in range(model.shape.layers):
+        params = model.blocks[layer]
+        trace = decoder.block(model, layer, x)
+        check_norm(x, params.norm1, rms, trace.norm1)
+        qkv = np.concatenate([trace.q, trace.k, trace.v], axis=1)
+        error = np.abs(qkv - linear_exact(trace.norm1, params.qkv, 8))
+        assert error.max() <= REQUANTIZE_MAX_ERROR
+        check_attention(model, layer, trace)
+        check_feed_forward(model, layer, trace)
+        for output, source, layer_, bits in (
+            ("proj", trace.ctx, params.proj, 16),
+            ("up", trace.norm2, params.up, 8),
+            ("down", trace.act, params.down, 16),
+        ):
+            error = np.abs(getattr(trace, output) - linear_exact(source, layer_, bits))
+            assert error.max() <= REQUANTIZE_MAX_ERROR, output
+        assert np.array_equal(trace.resid1, np.clip(x.astype(int) + trace.proj, -32768, 32767))
+        check_norm(trace.resid1, params.norm2, rms, trace.norm2)
+        total = trace.resid1.astype(int) + trace.down
+        assert np.array_equal(trace.resid2, np.clip(total, -32768, 32767))
+        x = trace.resid2
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("length", [1, 17, 128])
+def test_the_network_is_near_the_real_one(name: str, length: int) -> None:
+    """Residual streams and logits follow the float64 network that the integers stand for.
+
+    The distance is that of int8 activations, 2 to 5 percent per layer and up to 9 at a single
+    position; an operation that did something else would be most of the stream away.
+    """
+    model = model_of(name, 602, 3)
+    ids = tokens(603, length)
+    trace = decoder.forward_trace(model, ids)
+    streams, logits = golden_float.forward(model, ids)
+    residual = model.scales["residual"]
+    limit = 0.15
+    for layer, (integer, real) in enumerate(
+        zip(decoder.residuals(model, ids), streams, strict=True)
+    ):
+        error = np.sqrt(np.mean((integer * residual - real) ** 2)) / real.std()
+        assert error < (limit if layer else 1e-9), (layer, error)
+        assert layer == 0 or not np.array_equal(integer, trace.residuals[layer - 1])
+    real = logits / model.scales["logits"]
+    assert np.sqrt(np.mean((trace.logits - real) ** 2)) / real.std() < limit + 0.02
+    assert np.array_equal(trace.logits, decoder.forward_rows(model, np.array([ids]))[0])
+    assert np.array_equal(trace.logits, decoder.forward(model, ids))
+    assert trace.logits.dtype == np.int16
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_logits_of_a_prefix_do_not_depend_on_what_follows(name: str) -> None:
+    """Causality, exactly."""
+    model = model_of(name)
+    ids = tokens(605, 40)
+    assert np.array_equal(decoder.forward(model, ids)[:23], decoder.forward(model, ids[:23]))
+
+
+def test_a_window_forgets() -> None:
+    """What lies outside every window on the way to a position does not reach it, what is in does.
+
+    Through 2 layers of a window of 9 a position depends on itself and the 16 before it.
+    """
+    model = model_of("mistral, one K/V head")
+    ids = tokens(606, 40)
+    for changed, reaches in ((39 - 17, False), (39 - 16, True)):
+        other = list(ids)
+        other[changed] ^= 1
+        same = np.array_equal(decoder.forward(model, ids)[39], decoder.forward(model, other)[39])
+        assert same is not reaches
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("at_once", [1, 64, 10_000])
+def test_many_rows_at_once(name: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sequences that are computed together have the logits of each by itself."""
+    monkeypatch.setattr(decoder, "ROWS_AT_ONCE", at_once)
+    model = model_of(name)
+    rows = seeded(607).integers(0, model.shape.vocab, (5, 33))
+    logits = decoder.forward_rows(model, rows)
+    assert logits.dtype == np.int16
+    assert np.array_equal(logits, np.stack([decoder.forward(model, row.tolist()) for row in rows]))
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_microcode_gives_the_same_bits(length: int) -> None:
+    """A block as a program on the instruction-level model: every tensor that stays in SRAM."""
+    model = random_model(606, layers=1)
+    params = model.blocks[0]
+    x = decoder.embed(model, tokens(607, length))
+    trace = decoder.block(model, 0, x)
+    bench = gp.ProgramBench(gp.block_program(length, params), gp.block_stream(params))
+    bench.put(gp.X, x)
+    result = bench.run()
+    assert result.error is None
+    assert result.races == []
+    assert result.stream_offset == len(bench.stream)
+    qkv = np.concatenate([trace.q, trace.k, trace.v], axis=1)
+    for name, address, tensor in (
+        ("qkv", gp.QK, qkv),
+        ("ctx", gp.CT, trace.ctx),
+        ("norm2", gp.N1, trace.norm2),
+        ("act", gp.FF, trace.act),
+        ("resid2", gp.X, trace.resid2),
+    ):
+        found = bench.get(address, (tensor.shape[0], tensor.shape[1]), tensor.dtype.type)
+        assert np.array_equal(found, tensor), name
+    numer = bench.get(gp.SC + 0x8000, (length, length), np.uint16, 2 * up(length, 16))
+    assert np.array_equal(numer, trace.numer[3])
+    assert np.array_equal(bench.get(gp.SU + 0x800, (length, 4), np.uint32)[:, 0], trace.sums[3])
+
+
+def test_embedding() -> None:
+    """Rows of both tables, saturating, from a position on; without positions the tokens' alone."""
+    model = random_model(608)
+    ids = [5, 255, 5]
+    assert model.wpe is not None
+    expected = np.clip(model.wte[ids].astype(int) + model.wpe[7:10], -32768, 32767)
+    assert np.array_equal(decoder.embed(model, ids, 7), expected)
+    rotating = model_of("wide heads")
+    ids = [5, 300, 5]
+    assert np.array_equal(decoder.embed(rotating, ids, 7), rotating.wte[ids])
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([[1, 2], [3]], r"forward_rows: given ids of shape \(0, 0\)"),
+        ([1, 2], r"forward_rows: given ids of shape \(2,\) at position 0, allowed rows of 1 or"),
+        ([[1, 301]], r"forward_rows: given ids 1..301, allowed 0..300"),
+        ([[0] * 129], r"forward_rows: context full: given 129 ids at position 0, .* 128 of 128"),
+    ],
+)
+def test_rows_are_refused(ids: Wrong, message: str) -> None:
+    """Rows that are none, unknown tokens and too long rows."""
+    with pytest.raises(ValueError, match=message):
+        decoder.forward_rows(model_of("wide heads"), ids)
