@@ -13,7 +13,7 @@ from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Element, Graph, TensorType
 from npu.graph.inputs import Samples
 from npu.graph.operations.borders import dequantised, quantised
-from npu.graph.passes.samples import read_samples
+from npu.graph.passes.quantising.samples import read_samples
 from npu.graph.states import States
 from npu.planner.build_plan import Built
 

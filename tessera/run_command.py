@@ -23,7 +23,7 @@ from npu.commands.progress import step
 from npu.driver.generate import PromptError
 from npu.graph.form import Array, Graph, GraphError
 from npu.graph.inputs import check_inputs
-from npu.graph.passes.samples import random_samples
+from npu.graph.passes.quantising.samples import random_samples
 from npu.graph.states import States
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan

@@ -10,7 +10,7 @@ import numpy as np
 from golden.graph import run
 from npu.graph.form import Array, Graph, GraphError
 from npu.graph.macs import macs_of
-from npu.graph.passes.samples import random_samples
+from npu.graph.passes.quantising.samples import random_samples
 from npu.graph.states import States
 from npu.planner.build_plan import Built
 from tessera.golden_chip import run_on_golden

@@ -25,7 +25,7 @@ from npu.commands.files import FileError
 from npu.commands.progress import step
 from npu.graph.form import Array
 from npu.graph.inputs import Samples
-from npu.graph.passes.calibrate import METHODS
+from npu.graph.passes.quantising.calibrate import METHODS
 from npu.graph.prepare import Io
 from npu.graph.text import type_text
 from npu.planner.build_plan import Built, Choose, CompileOptions, build_plan

@@ -8,14 +8,14 @@ from typing import Literal, get_args
 
 from npu.graph.form import Graph, GraphError
 from npu.graph.inputs import Samples
-from npu.graph.passes.calibrate import calibrate
-from npu.graph.passes.canonicalise import canonicalise
-from npu.graph.passes.fuse import fuse
-from npu.graph.passes.integer_borders import integer_borders, integer_states
-from npu.graph.passes.place import place
-from npu.graph.passes.quantise import quantise
-from npu.graph.passes.weight_formats import roundings
-from npu.graph.passes.wide import wide_tensors
+from npu.graph.passes.canonical.canonicalise import canonicalise
+from npu.graph.passes.fusing.fuse import fuse
+from npu.graph.passes.fusing.integer_borders import integer_borders, integer_states
+from npu.graph.passes.placing.place import place
+from npu.graph.passes.quantising.calibrate import calibrate
+from npu.graph.passes.quantising.quantise import quantise
+from npu.graph.passes.quantising.weight_formats import roundings
+from npu.graph.passes.quantising.wide import wide_tensors
 from npu.graph.verify import verify
 from weights.formats.recipe import INT8_NETWORK, NetworkRecipe
 

@@ -18,8 +18,8 @@ from npu.compiler.stream import refused_format
 from npu.graph.form import Graph, GraphError
 from npu.graph.importers import named, opened, read, usual_samples
 from npu.graph.inputs import Samples
-from npu.graph.passes.calibrate import METHODS
-from npu.graph.passes.wide import is_wide, wide_tensors
+from npu.graph.passes.quantising.calibrate import METHODS
+from npu.graph.passes.quantising.wide import is_wide, wide_tensors
 from npu.graph.prepare import PASSES, Io, prepare
 from npu.graph.states import with_states
 from npu.graph.text import outline, write

@@ -21,7 +21,7 @@ import numpy as np
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, GraphError, Operation
 from npu.graph.importers import read
-from npu.graph.passes.canonicalise import canonicalise
+from npu.graph.passes.canonical.canonicalise import canonicalise
 from npu.graph.passes.facts import Facts
 from weights.checkpoint import Checkpoint, CheckpointError, CheckpointShape, Tensors
 from weights.reference import forward

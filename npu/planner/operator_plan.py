@@ -13,7 +13,7 @@ import numpy as np
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Graph
 from npu.graph.library import Operator, Size, operator, operator_graph, operator_inputs
-from npu.graph.passes.calibrate import PERCENTILE
+from npu.graph.passes.quantising.calibrate import PERCENTILE
 from npu.planner.build_plan import Built, CompileOptions, build_plan
 from spec.isa.operands import Limits
 

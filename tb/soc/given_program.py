@@ -18,7 +18,7 @@ from npu.commands.progress import step
 from npu.firmware import compile as firmware
 from npu.firmware.plan import IMAGE, FirmwarePlan, PlanError, firmware_network, firmware_plan
 from npu.graph.form import Array
-from npu.graph.passes.samples import random_samples
+from npu.graph.passes.quantising.samples import random_samples
 from npu.runtime.plan import Plan
 from npu.runtime.plan_files import holds_plan, read_plan
 from spec.isa.operands import Limits

@@ -26,8 +26,8 @@ from npu.graph.importers import (
 )
 from npu.graph.importers.onnx_node import MAPPINGS
 from npu.graph.operations import TABLE
-from npu.graph.passes.canonicalise import canonicalise
-from npu.graph.passes.place import place
+from npu.graph.passes.canonical.canonicalise import canonicalise
+from npu.graph.passes.placing.place import place
 from tests.python.importers.tflite_cases import CASES, model
 
 REGISTERED = {

@@ -21,7 +21,7 @@ from npu.cli import command_line
 from npu.commands import network_folder
 from npu.compiler import compile_model
 from npu.compiler.network import compile_network
-from npu.graph.passes.samples import random_samples
+from npu.graph.passes.quantising.samples import random_samples
 from npu.planner.build_plan import CompileOptions, build_plan
 from npu.planner.decoder_plan import plan_of_decoder
 from npu.planner.network_plan import plan_of

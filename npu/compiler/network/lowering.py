@@ -25,7 +25,7 @@ from npu.graph.form import (
     all_names,
 )
 from npu.graph.operations import Trait, with_trait
-from npu.graph.passes.cut import WISH
+from npu.graph.passes.placing.cut import WISH
 from npu.graph.weight_rows import encoding_of, packs
 
 MOVES = with_trait(Trait.COPY)

@@ -9,7 +9,7 @@ import pytest
 from golden.graph import run
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Graph, GraphError
-from npu.graph.passes.calibrate import BINS, METHODS, telling
+from npu.graph.passes.quantising.calibrate import BINS, METHODS, telling
 from npu.graph.prepare import prepare
 from npu.planner.build_plan import CompileOptions, build_plan
 from tessera import accuracy

@@ -23,7 +23,7 @@ from npu.graph.evaluate import evaluate
 from npu.graph.form import GraphError
 from npu.graph.importers import read
 from npu.graph.importers.checkpoint import LOGITS, PAST, TOKENS
-from npu.graph.passes.samples import random_samples
+from npu.graph.passes.quantising.samples import random_samples
 from npu.graph.states import States
 from npu.graph.text import equal, parse, write
 from npu.graph.verify import verify

@@ -12,7 +12,7 @@ from golden.graph import run as golden_run
 from npu.compiler.network import compile_network, convolution
 from npu.graph.evaluate import evaluate
 from npu.graph.form import GraphError
-from npu.graph.passes.samples import random_samples
+from npu.graph.passes.quantising.samples import random_samples
 from npu.graph.text import equal, parse, write
 from npu.planner.build_plan import Built
 from npu.runtime.network_account import report_of

@@ -13,9 +13,9 @@ import pytest
 from npu.graph.build import Builder
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Element, Graph, Quantisation, TensorType
-from npu.graph.passes.canonicalise import canonicalise
-from npu.graph.passes.layout import groups
-from npu.graph.passes.order import alike
+from npu.graph.passes.canonical.canonicalise import canonicalise
+from npu.graph.passes.canonical.layout import groups
+from npu.graph.passes.canonical.order import alike
 from npu.graph.verify import verify
 
 SEEDS = range(3)

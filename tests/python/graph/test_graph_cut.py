@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from npu.graph.form import Graph, Operation, OperationPlace, Target
-from npu.graph.passes.cut import CHEAP, MOVES_ALONE, WISH, bytes_of, least_cut, work_of
+from npu.graph.passes.placing.cut import CHEAP, MOVES_ALONE, WISH, bytes_of, least_cut, work_of
 from tests.python.compiler.small_networks import PLAIN, Net, grown
 
 MOST = 9

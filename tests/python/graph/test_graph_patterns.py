@@ -12,8 +12,8 @@ import pytest
 from npu.graph.build import Builder
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Element, Graph, Operation, Quantisation, TensorType
-from npu.graph.passes.canonicalise import canonicalise
-from npu.graph.passes.patterns import replace_patterns
+from npu.graph.passes.canonical.canonicalise import canonicalise
+from npu.graph.passes.canonical.patterns import replace_patterns
 from npu.graph.verify import verify
 from tests.needs import needs
 

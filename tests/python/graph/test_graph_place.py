@@ -16,9 +16,9 @@ from npu.graph.form import Element, Graph, GraphError, Quantisation, TensorType
 from npu.graph.operations import TABLE
 from npu.graph.operations.composites import visible
 from npu.graph.operations.constraints import Constraint
-from npu.graph.passes.canonicalise import canonicalise
-from npu.graph.passes.cut import CHEAP, MOVES_ALONE
-from npu.graph.passes.place import place
+from npu.graph.passes.canonical.canonicalise import canonicalise
+from npu.graph.passes.placing.cut import CHEAP, MOVES_ALONE
+from npu.graph.passes.placing.place import place
 from npu.graph.verify import verify
 from tests.python.compiler.small_networks import (
     NETWORKS,

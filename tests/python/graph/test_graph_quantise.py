@@ -12,13 +12,13 @@ import pytest
 from golden.graph import run
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Element, Graph, GraphError, Quantisation, TensorType
-from npu.graph.passes.calibrate import calibrate
-from npu.graph.passes.canonicalise import canonicalise
-from npu.graph.passes.place import place
-from npu.graph.passes.place_rules import UNIT
-from npu.graph.passes.quantise import quantise
-from npu.graph.passes.samples import random_samples, read_samples
-from npu.graph.passes.weight_integers import quantised_weights
+from npu.graph.passes.canonical.canonicalise import canonicalise
+from npu.graph.passes.placing.place import place
+from npu.graph.passes.placing.place_rules import UNIT
+from npu.graph.passes.quantising.calibrate import calibrate
+from npu.graph.passes.quantising.quantise import quantise
+from npu.graph.passes.quantising.samples import random_samples, read_samples
+from npu.graph.passes.quantising.weight_integers import quantised_weights
 from npu.graph.prepare import prepare
 from npu.graph.verify import verify
 from tests.python.compiler.small_networks import (

@@ -12,7 +12,7 @@ import pytest
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Element, Graph, Target
 from npu.graph.importers import read
-from npu.graph.passes.canonicalise import canonicalise
+from npu.graph.passes.canonical.canonicalise import canonicalise
 from npu.planner.build_plan import CompileOptions, build_plan
 from tests.forms import sample
 from tests.needs import needs

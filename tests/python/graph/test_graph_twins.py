@@ -11,8 +11,8 @@ import pytest
 from npu.compiler.network import compile_network
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Graph
-from npu.graph.passes.canonicalise import canonicalise
-from npu.graph.passes.order import alike, anonymous
+from npu.graph.passes.canonical.canonicalise import canonicalise
+from npu.graph.passes.canonical.order import alike, anonymous
 from npu.graph.prepare import prepare
 from npu.graph.text import write
 from npu.graph.verify import verify

@@ -19,8 +19,8 @@ from npu.graph.build import Builder
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Element, Graph, GraphError, Quantisation, State, TensorType
 from npu.graph.operations.borders import quantised
-from npu.graph.passes.calibrate import calibrate
-from npu.graph.passes.order import anonymous
+from npu.graph.passes.canonical.order import anonymous
+from npu.graph.passes.quantising.calibrate import calibrate
 from npu.graph.states import States, with_states
 from npu.graph.text import equal, parse, write
 from npu.graph.verify import verify

@@ -15,7 +15,7 @@ import pytest
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Element, Graph, GraphError
 from npu.graph.importers import read
-from npu.graph.passes.canonicalise import canonicalise
+from npu.graph.passes.canonical.canonicalise import canonicalise
 from npu.graph.verify import verify
 from tests.needs import needs
 

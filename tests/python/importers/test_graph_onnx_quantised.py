@@ -13,8 +13,8 @@ from golden.graph import run
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, Element, Graph, GraphError, Quantisation
 from npu.graph.importers import read
-from npu.graph.passes.canonicalise import canonicalise
-from npu.graph.passes.order import alike
+from npu.graph.passes.canonical.canonicalise import canonicalise
+from npu.graph.passes.canonical.order import alike
 from npu.graph.prepare import prepare
 from tests.needs import needs
 

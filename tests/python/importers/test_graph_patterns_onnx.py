@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from npu.graph.evaluate import evaluate
-from npu.graph.passes.canonicalise import canonicalise
+from npu.graph.passes.canonical.canonicalise import canonicalise
 from npu.graph.verify import verify
 from tests.needs import needs
 

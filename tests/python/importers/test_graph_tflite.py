@@ -15,7 +15,7 @@ from npu.graph.form import Element, GraphError, Quantisation
 from npu.graph.importers import read, tflite_file
 from npu.graph.importers.tflite_linear import edges
 from npu.graph.importers.tflite_names import NUMBERS
-from npu.graph.passes.canonicalise import canonicalise
+from npu.graph.passes.canonical.canonicalise import canonicalise
 from npu.graph.prepare import prepare
 from npu.graph.verify import verify
 from tests.needs import needs

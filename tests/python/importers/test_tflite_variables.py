@@ -18,7 +18,7 @@ import tessera
 from golden.graph import run_steps
 from npu.graph.form import Array, GraphError
 from npu.graph.importers import tflite_file
-from npu.graph.passes.canonicalise import canonicalise
+from npu.graph.passes.canonical.canonicalise import canonicalise
 from npu.graph.prepare import prepare
 from npu.graph.verify import verify
 from tests.python.importers.tflite_variables import (

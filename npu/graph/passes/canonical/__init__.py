@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One form for one network, whatever it came from: the first pass."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who executes each operation, and its form there: the second pass."""
