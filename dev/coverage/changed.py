@@ -18,7 +18,7 @@ import numpy as np
 from dev.coverage.points import CoverageError, Points, Table
 from spec.paths import BUILD, PACKAGES, ROOT
 
-ROOMS = ("tb.tests", "tb.unit")
+ROOMS = ("tb.tests.", "tb.unit.")
 """Packages that hold the tests on the RTL."""
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
@@ -167,5 +167,5 @@ def modules_touched(paths: Iterable[Path]) -> set[str]:
     return {
         name
         for name in touched
-        if name.rpartition(".")[0] in ROOMS and name.rpartition(".")[2].startswith("test_")
+        if name.startswith(ROOMS) and name.rpartition(".")[2].startswith("test_")
     }

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the tests on the RTL by reading their sources: no simulator, no import of cocotb.
 
-A test is an `async def` decorated with `@cocotb.test` in `tb/tests/test_*.py`. Its name is the
-function's name; a module's name stands for all tests of that module. A module whose tests need more
+A test is an `async def` decorated with `@cocotb.test`, in a file `test_*.py` of a room of tb/tests.
+Its name is the function's name; a module's name, without room, stands for all tests of that module.
+A module whose tests need more
 memory behind the chip than usual says so by a line `MEMORY_MIB = <number>`; one whose tests need a
 certain command port by a line `SCRATCH_BYTES = (<number>, ...)`, 0 meaning a chip without one; a
 certain coprocessor by a line `COP_SOURCES = (<number>, ...)`, the operands of its port, in the same
@@ -58,7 +59,7 @@ class BenchTest:
     """One cocotb test.
 
     Attributes:
-        module: dotted name of the module, e.g. `tb.tests.test_gemm`.
+        module: dotted name of the module, e.g. `tb.tests.engines.test_gemm`.
         name: name of the function, unique in the tree.
         summary: first line of its docstring.
         memory_bytes: size of the memory behind the chip.
@@ -168,8 +169,9 @@ def discover(folder: Path = TESTS, package: str = "tb.tests") -> list[BenchTest]
     """
     tests = [
         test
-        for path in sorted(folder.glob("test_*.py"))
-        for test in _tests_in(path, package, path.stat().st_mtime_ns)
+        for path in sorted(folder.rglob("test_*.py"), key=lambda found: found.name)
+        for room in [".".join((package, *path.relative_to(folder).parts[:-1]))]
+        for test in _tests_in(path, room, path.stat().st_mtime_ns)
     ]
     seen: dict[str, BenchTest] = {}
     for test in tests:

@@ -96,7 +96,7 @@ class Job:
     @property
     def tests(self) -> tuple[BenchTest, ...]:
         """All that the simulator runs, in the order of their modules and of their places there."""
-        return tuple(sorted((self.test, *self.companions), key=lambda test: test.module))
+        return tuple(sorted((self.test, *self.companions), key=lambda test: test.group))
 
     @property
     def power_ups(self) -> list[PowerUp]:

@@ -22,7 +22,7 @@ def test_each_rule_has_a_row_and_a_scene_that_breaks_it() -> None:
 
 def test_each_test_in_the_rows_is_there() -> None:
     """As a cocotb test, or as a planted fault that one of them must notice."""
-    sources = [*ROOT.glob("tb/unit/test_*.py"), *ROOT.glob("tb/tests/test_*.py")]
+    sources = [*ROOT.glob("tb/unit/test_*.py"), *ROOT.glob("tb/tests/*/test_*.py")]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     for number, _, tests in ROW.findall(PAGE.read_text(encoding="utf-8")):
         named = re.findall(r"`(\w+)`", tests)

@@ -144,10 +144,12 @@ def test_an_unknown_commit_is_named(base: str, recorded: str, repository: Path) 
 
 def test_a_changed_module_touches_the_tests_that_import_it() -> None:
     """Directly or not; a test touches itself, and other files nothing."""
-    vec = modules_touched([Path("tb/tests/test_vec.py"), Path("rtl/npu_top.sv"), Path("README.md")])
-    assert vec == {"tb.tests.test_vec"}
+    vec = modules_touched(
+        [Path("tb/tests/engines/test_vec.py"), Path("rtl/npu_top.sv"), Path("README.md")]
+    )
+    assert vec == {"tb.tests.engines.test_vec"}
     coprocessor = modules_touched([Path("tb/cop/cop_session.py")])
-    assert {"tb.tests.test_cop_random", "tb.unit.test_cop"} <= coprocessor
-    assert "tb.tests.test_vec" not in coprocessor
+    assert {"tb.tests.coprocessor.test_cop_random", "tb.unit.test_cop"} <= coprocessor
+    assert "tb.tests.engines.test_vec" not in coprocessor
     assert len(modules_touched([Path("tb/bench/environment.py")])) > 50
     assert modules_touched([Path("npu/gone.py"), Path("setup.py")]) == set()

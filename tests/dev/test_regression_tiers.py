@@ -303,7 +303,7 @@ def test_what_a_change_concerns_goes_first_in_any_form() -> None:
     names = ("test_gemm_random", "test_vec_random", "test_registers_lock")
     recorded = [Task("rtl", name, "fast-a16", 1, True) for name in names]
     keys = [task.key for task in reversed(recorded)]
-    files = [Path("rtl/vec/npu_vec.sv"), Path("tb/tests/test_vec.py")]
+    files = [Path("rtl/vec/npu_vec.sv"), Path("tb/tests/engines/test_vec.py")]
     order = selection.concerned(recorded, files, keys)
     assert [test.rsplit("/")[-1] for test in order] == [names[1], names[2], names[0]]
     short = [Task("rtl", name, "fast-a16") for name in names]

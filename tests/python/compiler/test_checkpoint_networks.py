@@ -10,11 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.forms import sample
-from tests.needs import needs
-
-needs("checkpoints")
-
 import tessera
 from golden.graph import run as golden_run
 from golden.graph import run_steps
@@ -32,6 +27,7 @@ from npu.planner.partition import partition
 from tessera.accuracy import loss_of
 from tessera.delegate import Delegate, preprocess
 from tessera.session import Session
+from tests.forms import sample
 from weights.architectures import ARCHITECTURES
 from weights.calibrate import calibration_tokens
 from weights.checkpoint import Checkpoint, CheckpointError

@@ -1,35 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shipped Qwen2 generates on the RTL: tokens, logits, tensors are the network's."""
+"""The shipped GPT-2 generates on the RTL: tokens, logits, tensors are the network's."""
 
 from __future__ import annotations
 
 import cocotb
 
 from tb.bench.dut import Dut
-from tb.tests import generation
+from tb.tests.models import generation
 
 TAGS = ("models", "long")
 
 
 @cocotb.test
-async def test_qwen2_greedy(dut: Dut) -> None:
+async def test_gpt2_greedy(dut: Dut) -> None:
     """Prompts of several lengths go on as on the network, one start for all tokens."""
-    await generation.greedy_equals_network(dut, "qwen2")
+    await generation.greedy_equals_network(dut, "gpt2")
 
 
 @cocotb.test
-async def test_qwen2_sampled(dut: Dut) -> None:
+async def test_gpt2_sampled(dut: Dut) -> None:
     """The host draws each token from logits that are the network's, every one of them."""
-    await generation.sampled_equals_network(dut, "qwen2")
+    await generation.sampled_equals_network(dut, "gpt2")
 
 
 @cocotb.test
-async def test_qwen2_context(dut: Dut) -> None:
+async def test_gpt2_context(dut: Dut) -> None:
     """The context is used to its last position; what goes beyond is refused, the next runs."""
-    await generation.context_is_used_up(dut, "qwen2")
+    await generation.context_is_used_up(dut, "gpt2")
 
 
 @cocotb.test
-async def test_qwen2_in_detail(dut: Dut) -> None:
+async def test_gpt2_in_detail(dut: Dut) -> None:
     """A prompt and single steps: every tensor, cache entry, logit and SRAM write is compared."""
-    await generation.steps_equal_in_detail(dut, "qwen2")
+    await generation.steps_equal_in_detail(dut, "gpt2")

@@ -36,7 +36,7 @@ from tb.bench import logs
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
 from tb.stimulus.random_graphs import random_graph
-from tb.tests.plans import BOTH, FULL, LIMIT, SHORT, compare, drawn, loaded, product, spread
+from tb.tests.models.plans import BOTH, FULL, LIMIT, SHORT, compare, drawn, loaded, product, spread
 from weights.quantize import quantize_checkpoint
 from weights.shipped import CHECKPOINTS as CHECKPOINT_FOLDER
 

@@ -9,7 +9,7 @@ from tb.bench.dut import Dut
 from tb.bench.environment import Bench
 from tb.stimulus import run_cases
 from tb.stimulus.simple_cases import layernorm
-from tb.tests.norms import run_longest, run_spreads
+from tb.tests.engines.norms import run_longest, run_spreads
 
 TAGS = ("nrm", "random")
 

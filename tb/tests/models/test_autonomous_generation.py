@@ -17,7 +17,7 @@ from spec.regs.generated import ChipReg, SeqReg
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
 from tb.models.resident_model import Resident
-from tb.tests.generation import QUIET, checkpoint, ids_of_text
+from tb.tests.models.generation import QUIET, checkpoint, ids_of_text
 
 TAGS = ("models", "long")
 

@@ -18,7 +18,7 @@ from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
 from tb.models.resident_model import Resident
 from tb.models.sample_model import TEXT
-from tb.tests.generation import QUIET, ids_of_text
+from tb.tests.models.generation import QUIET, ids_of_text
 from weights.formats.recipe import parse_recipe
 from weights.model import QuantizedModel
 from weights.quantize import quantize_checkpoint

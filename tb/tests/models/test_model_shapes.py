@@ -20,7 +20,7 @@ from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
 from tb.bench.knobs import Knobs
 from tb.models.resident_model import Resident
-from tb.tests.generation import QUIET
+from tb.tests.models.generation import QUIET
 from weights.checkpoint import CheckpointShape
 from weights.synthetic import random_model, shape_of
 

@@ -18,7 +18,7 @@ from golden.session import GoldenSession
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
 from tb.models.resident_model import Resident, check_logits
-from tb.tests.generation import QUIET
+from tb.tests.models.generation import QUIET
 from weights.synthetic import random_gpt2, shape_of
 
 TAGS = ("models", "long")

@@ -31,7 +31,7 @@ from spec.regs import SEQ_FIELDS, SeqReg
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
 from tb.bench.knobs import Knobs
-from tb.tests.plans import BOTH, LIMIT, compare, drawn, loaded, product, spread
+from tb.tests.models.plans import BOTH, LIMIT, compare, drawn, loaded, product, spread
 from weights.quantize import quantize_checkpoint
 from weights.shipped import CHECKPOINTS
 

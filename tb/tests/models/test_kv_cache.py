@@ -13,7 +13,7 @@ from npu.compiler import compile_model
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
 from tb.models.resident_model import Resident, check_logits
-from tb.tests.generation import QUIET, checkpoint
+from tb.tests.models.generation import QUIET, checkpoint
 from weights.synthetic import random_model, shape_of
 
 TAGS = ("models", "long")

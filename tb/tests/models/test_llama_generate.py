@@ -6,7 +6,7 @@ from __future__ import annotations
 import cocotb
 
 from tb.bench.dut import Dut
-from tb.tests import generation
+from tb.tests.models import generation
 
 TAGS = ("models", "long")
 

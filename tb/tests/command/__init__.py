@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command port: registers, ring, tiles and products."""
