@@ -13,8 +13,9 @@ from npu.graph.passes.fusing.fuse import fuse
 from npu.graph.passes.fusing.integer_borders import integer_borders, integer_states
 from npu.graph.passes.placing.place import place
 from npu.graph.passes.quantising.calibrate import calibrate
+from npu.graph.passes.quantising.input_moments import InputMoments
 from npu.graph.passes.quantising.quantise import quantise
-from npu.graph.passes.quantising.weight_formats import roundings
+from npu.graph.passes.quantising.weight_formats import encodings
 from npu.graph.passes.quantising.wide import wide_tensors
 from npu.graph.verify import verify
 from weights.formats.recipe import INT8_NETWORK, NetworkRecipe
@@ -94,8 +95,9 @@ def _prepare(
     canonical = passed(PASSES[1], canonicalise(graph))
     placed = passed(PASSES[2], place(canonical, **wishes, refused=refused))
     samples, method, wide, weights = known
-    rounded = roundings(placed, weights)
-    ranges = None if samples is None else calibrate(placed, samples, method)
-    quantised = passed(PASSES[3], quantise(placed, ranges, wide_tensors(placed, wide), rounded))
+    moments = InputMoments(placed, encodings(placed, weights))
+    ranges = None if samples is None else calibrate(placed, samples, method, moments.add)
+    wide_ones, rounded = wide_tensors(placed, wide), moments.roundings()
+    quantised = passed(PASSES[3], quantise(placed, ranges, wide_ones, rounded))
     fused = integer_states(fuse(quantised))
     return passed(PASSES[4], fused if io == "float" else integer_borders(fused))

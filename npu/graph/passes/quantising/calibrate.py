@@ -10,7 +10,7 @@ tell most about the real ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -136,7 +136,10 @@ def chip_tensors(graph: Graph) -> list[str]:
 
 
 def calibrate(
-    graph: Graph, samples: Samples | str, method: str = METHODS[0]
+    graph: Graph,
+    samples: Samples | str,
+    method: str = METHODS[0],
+    watch: Callable[[Mapping[str, Array]], None] | None = None,
 ) -> Mapping[str, Range]:
     """Return the range of each real tensor of the chip.
 
@@ -144,6 +147,7 @@ def calibrate(
         graph: after the pass `place`.
         samples: as `read_samples` takes them.
         method: one of `METHODS`.
+        watch: called with the real tensors of the chip of each sample, by name.
 
     Returns:
         A range by name.
@@ -170,4 +174,6 @@ def calibrate(
         states.advance(values)
         for name in names:
             seen[name].add(values[name])
+        if watch is not None:
+            watch(values)
     return {name: seen[name].range(graph.type(name).size * len(inputs)) for name in names}

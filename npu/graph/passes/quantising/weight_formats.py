@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which products of a network get weights in which format, and how these are rounded."""
+"""Which products of a network get weights in which format."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from npu.graph.form import Graph, GraphError
 from npu.graph.passes.facts import LINEAR, Facts
-from npu.graph.passes.quantising.weight_integers import Rounding
 from weights.formats.recipe import INT8, Encoding, NetworkRecipe
 
 SHOWN = 5
@@ -52,8 +51,3 @@ def encodings(graph: Graph, recipe: NetworkRecipe) -> Mapping[str, Encoding]:
             )
         found |= dict.fromkeys(called, encoding)
     return {name: encoding for name, encoding in found.items() if encoding != INT8}
-
-
-def roundings(graph: Graph, recipe: NetworkRecipe) -> Mapping[str, Rounding]:
-    """Return how the weights of products are rounded, by their names; as `encodings`."""
-    return {name: Rounding(encoding) for name, encoding in encodings(graph, recipe).items()}
