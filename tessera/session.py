@@ -16,12 +16,14 @@ from npu.graph.states import States
 from npu.planner.build_plan import Choose, CompileOptions, build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
-from npu.runtime.plan_files import holds_plan, read_plan
+from npu.runtime.plan_files import read_plan
 from npu.runtime.report import NetworkReport
 from tessera.accuracy import held
 from tessera.golden_chip import run_on_golden
 from tessera.wide_search import AUTO, wide_until
 
+CHECKPOINT = "config.json"
+"""What a folder of a checkpoint has."""
 On = Literal["golden", "rtl"]
 """The chip: the instruction model, which has every bit, or the simulated RTL, which has cycles."""
 
@@ -145,11 +147,16 @@ def load(
         CompileError: an operation fits the chip in no way.
         AccuracyError: an output is further off than `max_error`.
     """
-    if isinstance(source, str | Path) and "\n" not in str(source) and holds_plan(Path(source)):
+    if isinstance(source, str | Path) and "\n" not in str(source) and _is_plan(Path(source)):
         if options or max_error is not None:
             raise GraphError(f"{source}: given arguments of compilation, allowed only on=")
         return Session(read_plan(Path(source)), on)
     return _compiled(source, options, on, max_error)
+
+
+def _is_plan(path: Path) -> bool:
+    """Whether a source is to be read as a plan: a folder that holds no checkpoint."""
+    return path.is_dir() and not (path / CHECKPOINT).is_file()
 
 
 def from_jax(

@@ -256,9 +256,10 @@ def test_a_damaged_folder_is_refused(here: Path, capsys: pytest.CaptureFixture[s
     [
         (["--keep", "--rows", "3"], "--rows: given for a network, allowed for generation"),
         (["--calibrate", "random:3", "--plan", "A"], "--plan: given for a network, allowed for"),
-        (["--npu", "x"], "gpt2-tiny: --npu x: there is no such operation, allowed for example emb"),
+        (["--npu", "x", "--calibrate", "random:1"],
+         "gpt2-tiny: --npu x: there is no such operation, allowed for example embedding"),
         (["--shape", "x=1"], "gpt2-tiny: 'x' is no input, allowed tokens, and past for a state"),
-        (["--shape", "tokens=1,4", "--weights", "qkv=int4"],
+        (["--calibrate", "random:1", "--weights", "qkv=int4"],
          "gpt2-tiny: --weights qkv=int4: no product of the chip with real constant weights is"),
         (["--state", "tokens=logits"], "gpt2-tiny: state tokens=logits: given int32[1,64] and"),
     ],

@@ -10,7 +10,7 @@ import numpy as np
 
 from npu.compiler.errors import CompileError
 from npu.compiler.network.aliasing import in_place
-from npu.compiler.network.attention import AttentionKernel
+from npu.compiler.network.attention import MASK, AttentionKernel
 from npu.compiler.network.batched import BatchedKernel, matrix_at, outer_index
 from npu.compiler.network.convolution import conv_kernel
 from npu.compiler.network.elementwise import (
@@ -129,7 +129,8 @@ def _rope(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
 
 
 def _attention(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
-    reads = _views(context, op, *range(len(op.used)))
+    masked = len(op.used) > MASK and context.graph.constant(op.inputs[MASK]) is None
+    reads = _views(context, op, *range(MASK + masked))
     return [AttentionKernel(context, op, reads, context.view(op.outputs[0]))]
 
 

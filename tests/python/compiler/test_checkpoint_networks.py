@@ -24,6 +24,7 @@ from npu.graph.text import equal, parse, write
 from npu.graph.verify import verify
 from npu.planner.build_plan import Built, CompileOptions, build_plan
 from npu.planner.partition import partition
+from npu.runtime.plan_files import PlanFileError
 from tessera.accuracy import loss_of
 from tessera.delegate import Delegate, preprocess
 from tessera.session import Session
@@ -263,6 +264,8 @@ def test_a_shape_that_is_no_text_is_refused(
 def test_what_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
     """An empty folder, and a checkpoint without a text to calibrate with."""
     with pytest.raises(GraphError, match=r"config\.json"):
+        read(tmp_path)
+    with pytest.raises(PlanFileError, match=r"without plan\.json"):
         tessera.load(tmp_path)
     write_checkpoint(drawn("gpt2"), tmp_path)
     with pytest.raises(GraphError, match=r"no tokenizer\.json, .* or samples of your own"):

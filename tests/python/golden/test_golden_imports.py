@@ -17,6 +17,7 @@ ALLOWED = {
     "npu.graph.form",
     "spec.isa",
     "spec.isa.cop_generated",
+    "spec.isa.elements",  # the types of constants
     "spec.regs",
     "weights.firmware.models",
     "weights.model",
