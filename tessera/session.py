@@ -16,14 +16,12 @@ from npu.graph.states import States
 from npu.planner.build_plan import Choose, CompileOptions, build_plan
 from npu.runtime.network_account import report_of
 from npu.runtime.plan import Plan
-from npu.runtime.plan_files import read_plan
+from npu.runtime.plan_files import CHECKPOINT, holds_plan, read_plan
 from npu.runtime.report import NetworkReport
 from tessera.accuracy import held
 from tessera.golden_chip import run_on_golden
 from tessera.wide_search import AUTO, wide_until
 
-CHECKPOINT = "config.json"
-"""What a folder of a checkpoint has."""
 On = Literal["golden", "rtl"]
 """The chip: the instruction model, which has every bit, or the simulated RTL, which has cycles."""
 
@@ -155,8 +153,8 @@ def load(
 
 
 def _is_plan(path: Path) -> bool:
-    """Whether a source is to be read as a plan: a folder that holds no checkpoint."""
-    return path.is_dir() and not (path / CHECKPOINT).is_file()
+    """Whether a source is to be read as a plan: a folder that has one, or no checkpoint."""
+    return path.is_dir() and (holds_plan(path) or not (path / CHECKPOINT).is_file())
 
 
 def from_jax(

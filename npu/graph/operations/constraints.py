@@ -80,16 +80,16 @@ def constant(what: str, index: int) -> Constraint:
     "the mask is constant, or real numbers that the host makes, the same for all heads, in rows of "
     "a multiple of 16 keys, beside no causal flag"
 )
-def mask_of_scores(known: Known, one: Operation) -> str:
+def mask_of_scores(known: Known, op: Operation) -> str:
     """Refuse a mask that cannot be added to scores as it is."""
-    name = one.inputs[3] if len(one.inputs) > 3 else ""
+    name = op.inputs[3] if len(op.inputs) > 3 else ""
     if not name or known.value(name) is not None:
         return ""
     kind, maker = known.graph.type(name), known.maker(name)
-    query, key, value = (known.graph.type(each).shape for each in one.inputs[:3])
+    query, key, value = (known.graph.type(each).shape for each in op.inputs[:3])
     plain = kind.element == Element.F32 and (maker is None or maker.kind == "select")
     alike = kind.shape[-2:] == (query[2], key[2]) and math.prod(kind.shape[:-2]) == 1
-    free = not (one["causal"] or one["window"]) and value[3] == query[3]
+    free = not (op["causal"] or op["window"]) and value[3] == query[3]
     if plain and alike and free and key[2] % LANES == 0:
         return ""
     return "its mask is not constant, and no rows that can be added to scores"
