@@ -33,7 +33,9 @@ ORIGINS = {"onnx": "ONNX", "stablehlo": "StableHLO", "tflite": "TFLite"}
 
 def _sources(kind: Kind) -> str:
     return "; ".join(
-        f"{ORIGINS[origin]}: {', '.join(names)}" for origin, names in kind.sources.items() if names
+        f"{heading}: {', '.join(names)}"
+        for origin, heading in ORIGINS.items()
+        if (names := kind.operators(origin))
     )
 
 

@@ -43,7 +43,7 @@ def named(origin: str) -> dict[str, set[str]]:
     """Return the kinds that the page has for each operator of an origin; patterns are none."""
     found: dict[str, set[str]] = {name: set() for name in NO_OPERATION[origin]}
     for kind in TABLE.values():
-        for words in kind.sources.get(origin, ()):
+        for words in kind.operators(origin):
             for word in () if words.startswith("pattern of ") else words.split(" + "):
                 found.setdefault(word.split(" of ")[0], set()).add(kind.name)
     return found

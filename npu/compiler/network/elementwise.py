@@ -37,23 +37,17 @@ class RowKernel(Kernel):
         rows = writes.rows()
         assert rows is not None
         each = sum(2 * view.row_bytes for view in (*reads, writes) if not context.in_sram(view))
-        spare = context.budget - self.fixed_bytes(context, operation)
-        most = min(MOST_ROWS, spare // each) if each else MOST_ROWS
+        most = min(MOST_ROWS, context.budget // each) if each else MOST_ROWS
         if most < 1:
             raise CompileError(
-                f"{operation.name}: needs {each} bytes of SRAM for a row, there are {max(0, spare)}"
+                f"{operation.name}: needs {each} bytes of SRAM for a row, "
+                f"there are {max(0, context.budget)}"
             )
         # Two chunks at least where memory is read or written, so that transfers overlap with work.
         if each and rows.count > 64:
             most = min(most, max(64, -(-rows.count // 4)))
         self.chunks = even(rows.count, most)
         super().__init__(context, operation, reads, writes, len(self.chunks))
-
-    @staticmethod
-    def fixed_bytes(context: Context, operation: Operation) -> int:
-        """Return the bytes of buffers that do not depend on the rows of a chunk."""
-        del context, operation
-        return 0
 
     def part(self, number: int, chunk: int) -> StorageView:
         """Return the rows of an input."""

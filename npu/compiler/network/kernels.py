@@ -26,6 +26,7 @@ from npu.compiler.network.linear import LinearKernel
 from npu.compiler.network.moves import MoveKernel, TurnKernel, index_map
 from npu.compiler.network.pools import AveragePoolKernel, MaxPoolKernel, MeanKernel
 from npu.graph.form import Operation
+from npu.graph.operations import Trait, with_trait
 
 ROWS = (128, 112, 96, 80, 64, 48, 32, 24, 16, 8, 4, 2, 1)
 """Rows of a chunk of a product, the most first."""
@@ -215,11 +216,7 @@ def _concat(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
 _MAKERS: dict[str, Callable[[Context, Layout, Operation], list[Kernel]]] = {
     "matmul": _matmul,
     "conv": _conv,
-    "add": _rows(VectorKernel, 2),
-    "sub": _rows(VectorKernel, 2),
-    "mul": _rows(VectorKernel, 2),
-    "max": _rows(VectorKernel, 2),
-    "min": _rows(VectorKernel, 2),
+    **dict.fromkeys(with_trait(Trait.PAIR), _rows(VectorKernel, 2)),
     "clip": _rows(VectorKernel, 1),
     "requantise": _rows(VectorKernel, 1),
     "table": _rows(TableKernel, 1),
@@ -231,11 +228,6 @@ _MAKERS: dict[str, Callable[[Context, Layout, Operation], list[Kernel]]] = {
     "maxpool": _pool(MaxPoolKernel),
     "avgpool": _pool(AveragePoolKernel),
     "mean": _mean,
-    "reshape": _move,
-    "transpose": _move,
-    "slice": _move,
-    "pad": _move,
-    "expand": _move,
-    "identity": _move,
+    **dict.fromkeys(with_trait(Trait.COPY), _move),
     "concat": _concat,
 }

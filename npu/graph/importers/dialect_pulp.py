@@ -18,6 +18,7 @@ from npu.graph.build import SHARING
 from npu.graph.form import Array, Element, GraphError, TensorType
 from npu.graph.importers.onnx_dialects import ForeignNode, operator
 from npu.graph.importers.unmapped import UnmappedError
+from npu.graph.operations import Trait, with_trait
 from npu.graph.operations.base import FLOATS
 
 PULP = ("PACTOps", "")
@@ -29,7 +30,7 @@ _INPUT: Range = (-128, 255)
 """What an input in floats may hold, as nothing says whether its bytes are signed."""
 _PARTS = 3
 """Bytes that a number is the sum of, at most."""
-_MOVES = SHARING - {"max", "min"}
+_MOVES = SHARING - with_trait(Trait.PAIR)
 _WIDE = onnx.TensorProto.INT64
 
 

@@ -10,16 +10,8 @@ import numpy as np
 
 from npu.graph.importers.onnx_node import Mapping_, Node, mapped
 from npu.graph.importers.unmapped import UnmappedError
+from npu.graph.operations import TABLE, direct
 
-_BINARY = {
-    "Add": "add",
-    "Sub": "sub",
-    "Mul": "mul",
-    "Div": "div",
-    "And": "and",
-    "Or": "or",
-    "Xor": "xor",
-}
 _COMPARISONS = {
     "Equal": "EQ",
     "Less": "LT",
@@ -60,10 +52,16 @@ _WITH_PARAMETERS: dict[str, tuple[str, Sequence[tuple[str, float]]]] = {
 }
 
 
-def _binary(kind: str) -> Mapping_:
+def _direct(kind: str) -> Mapping_:
+    count = len(TABLE[kind].inputs)
+
     def mapping(node: Node) -> None:
-        a, b = node.input(0), node.input(1)
-        node.give(node.add(kind, [a, node.broadcast_from(a, b)]))
+        inputs = node.inputs
+        if len(inputs) != count:
+            raise UnmappedError(f"{len(inputs)} inputs, mapped are {count}")
+        if count == 2:
+            inputs[1] = node.broadcast_from(*inputs)
+        node.give(node.add(kind, inputs))
 
     return mapping
 
@@ -97,7 +95,7 @@ def _register(names: dict[str, str], make: Callable[[str], Mapping_]) -> None:
         mapped(operator)(make(name))
 
 
-_register(_BINARY, _binary)
+_register(direct("onnx"), _direct)
 _register(_COMPARISONS, _comparison)
 _register(_FUNCTIONS, _function)
 for _operator, (_name, _parameters) in _WITH_PARAMETERS.items():
@@ -129,16 +127,6 @@ def _folded(kind: str) -> Mapping_:
 
 for _operator, _kind in {"Max": "max", "Min": "min", "Sum": "add"}.items():
     mapped(_operator)(_folded(_kind))
-
-
-@mapped("Not")
-def _not(node: Node) -> None:
-    node.give(node.add("not_", [node.input(0)]))
-
-
-@mapped("Where")
-def _where(node: Node) -> None:
-    node.give(node.add("select", node.inputs))
 
 
 @mapped("Gelu", since=20)

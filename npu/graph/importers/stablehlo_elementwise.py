@@ -10,20 +10,9 @@ import numpy as np
 from npu.graph.form import Element, GraphError, TensorType
 from npu.graph.importers.assemble import UNIT
 from npu.graph.importers.stablehlo_step import Handler, Step, narrow, retyped
+from npu.graph.operations import direct
 
-_BINARY = {
-    "stablehlo.add": "add",
-    "stablehlo.subtract": "sub",
-    "stablehlo.multiply": "mul",
-    "stablehlo.maximum": "max",
-    "stablehlo.minimum": "min",
-    "stablehlo.divide": "div",
-    "stablehlo.power": "pow",
-    "stablehlo.remainder": "mod",
-    "stablehlo.and": "and",
-    "stablehlo.or": "or",
-    "stablehlo.xor": "xor",
-}
+_DIRECT = {f"stablehlo.{name}": kind for name, kind in direct("stablehlo").items()}
 _UNARY: dict[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
     "stablehlo.tanh": (("tanh",), ()),
     "stablehlo.logistic": (("sigmoid",), ()),
@@ -64,9 +53,9 @@ def constant(step: Step) -> str:
     return step.build.constant(array, step.wish)
 
 
-def binary(step: Step) -> str | None:
-    """Map an operation of two tensors; broadcasts of operands become implicit."""
-    kind = _BINARY[step.source]
+def plain(step: Step) -> str | None:
+    """Map an operation of tensors alone; broadcasts of operands become implicit."""
+    kind = _DIRECT[step.source]
     if kind in ("and", "or", "xor") and step.type.element == Element.F32:
         return None
     real = _real_sum(step, kind)
@@ -148,16 +137,6 @@ def last_word(attribute: object) -> str:
     return str(attribute).removesuffix(">").split()[-1]
 
 
-def select(step: Step) -> str:
-    """Map a choice."""
-    return step.emit("select", narrow(step, step.inputs))
-
-
-def inverse(step: Step) -> str:
-    """Map the opposite, bit by bit."""
-    return step.emit("not_")
-
-
 def finite(step: Step) -> str | None:
     """Map the question whether a number is finite: its magnitude is below infinity."""
     found = step.build.type(step.inputs[0])
@@ -195,13 +174,11 @@ def composite_scale(value: float, what: str) -> float:
 
 HANDLERS: dict[str, Handler] = {
     "stablehlo.constant": constant,
-    **dict.fromkeys(_BINARY, binary),
+    **dict.fromkeys(_DIRECT, plain),
     **dict.fromkeys(_UNARY, unary),
     "stablehlo.convert": convert,
     "stablehlo.clamp": clamp,
     "stablehlo.compare": compare,
-    "stablehlo.select": select,
-    "stablehlo.not": inverse,
     "stablehlo.is_finite": finite,
     "stablehlo.optimization_barrier": same,
     "stablehlo.custom_call": custom_call,

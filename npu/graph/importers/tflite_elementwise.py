@@ -9,15 +9,10 @@ import numpy as np
 
 from npu.graph.form import Element, TensorType
 from npu.graph.importers.tflite_reader import Handler, TfliteNode, stands
+from npu.graph.operations import TABLE, direct
 
-_BINARY = {"ADD": "add", "SUB": "sub", "MUL": "mul", "DIV": "div"}
-_PLAIN = {
-    "MAXIMUM": "max",
-    "MINIMUM": "min",
-    "POW": "pow",
-    "LOGICAL_AND": "and",
-    "LOGICAL_OR": "or",
-}
+_DIRECT = direct("tflite")
+_ACTIVATED = ("ADD", "SUB", "MUL", "DIV")
 _TABLES: dict[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
     "RELU": (("relu",), ()),
     "LOGISTIC": (("sigmoid",), ()),
@@ -52,14 +47,15 @@ _WHOLE = frozenset({"FLOOR", "CEIL", "ROUND"})
 
 def arithmetic(node: TfliteNode) -> str:
     """Map an operator of two tensors with a fused activation."""
-    kind = _BINARY[node.source]
+    kind = _DIRECT[node.source]
     made = node.emit(kind, [node.real(0), node.real(1)], node.before(0))
     return node.fused(made, 0)
 
 
 def plain(node: TfliteNode) -> str:
-    """Map an operator of two tensors."""
-    return node.emit(_PLAIN[node.source], [node.real(0), node.real(1)])
+    """Map an operator of tensors alone."""
+    kind = _DIRECT[node.source]
+    return node.emit(kind, [node.real(index) for index in range(len(TABLE[kind].inputs))])
 
 
 def table(node: TfliteNode) -> str:
@@ -122,11 +118,6 @@ def select(node: TfliteNode) -> str:
     return node.emit("select", [condition, node.real(1), node.real(2)])
 
 
-def inverse(node: TfliteNode) -> str:
-    """Map LOGICAL_NOT."""
-    return node.emit("not_", [node.name(0)])
-
-
 def cast(node: TfliteNode) -> str:
     """Map CAST between types that stand for themselves."""
     element = node.output().element
@@ -173,8 +164,8 @@ def add_n(node: TfliteNode) -> str:
 
 
 HANDLERS: dict[str, Handler] = {
-    **dict.fromkeys(_BINARY, arithmetic),
-    **dict.fromkeys(_PLAIN, plain),
+    **dict.fromkeys(_DIRECT, plain),
+    **dict.fromkeys(_ACTIVATED, arithmetic),
     **dict.fromkeys(_TABLES, table),
     **dict.fromkeys(_CLIPS, clip),
     **dict.fromkeys(_COMPARISONS, compare),
@@ -184,7 +175,6 @@ HANDLERS: dict[str, Handler] = {
     "SQUARED_DIFFERENCE": squared_difference,
     "SELECT": select,
     "SELECT_V2": select,
-    "LOGICAL_NOT": inverse,
     "CAST": cast,
     "QUANTIZE": quantize,
     "DEQUANTIZE": dequantize,

@@ -18,7 +18,15 @@ from npu.graph.operations import (
     rows,
     windows,
 )
-from npu.graph.operations.base import ATTRIBUTE_TYPES, LISTS, Call, Kind, ResultType, Trait
+from npu.graph.operations.base import (
+    ATTRIBUTE_TYPES,
+    LISTS,
+    ORIGINS,
+    Call,
+    Kind,
+    ResultType,
+    Trait,
+)
 
 __all__ = [
     "TABLE",
@@ -27,6 +35,7 @@ __all__ = [
     "ResultType",
     "Trait",
     "check_attributes",
+    "direct",
     "infer",
     "kind_of",
     "register",
@@ -51,6 +60,12 @@ for _group in (linear, elementwise, rows, windows, moves, borders, composites, h
 def with_trait(trait: Trait) -> frozenset[str]:
     """Return the kinds that have a trait."""
     return frozenset(name for name, kind in TABLE.items() if trait in kind.traits)
+
+
+def direct(origin: str) -> dict[str, str]:
+    """Return the kinds of the source operations that say nothing but their inputs."""
+    found = {kind.direct[ORIGINS.index(origin)]: name for name, kind in TABLE.items()}
+    return {operator: name for operator, name in found.items() if operator}
 
 
 def kind_of(operation: Operation) -> Kind:

@@ -42,6 +42,8 @@ class Trait(StrEnum):
     COPY = "the result's elements are those of the inputs, as integers too"
     POINTWISE = "an element of the result follows from those at its place"
     PAIR = "the chip's arithmetic of two tensors"
+    SUM = "such arithmetic in one scale, whose result may leave the range of its terms"
+    WITHIN = "such arithmetic in one scale, whose result stays in the range of its operands"
     COMMUTES = "the inputs may change places"
     BYTES = "the chip computes it with bytes only"
     SHARES = "the integers of the result stand for what those of the inputs do"
@@ -91,6 +93,7 @@ class Call:
 
 Types: TypeAlias = Sequence[TensorType | None]
 TypeRule: TypeAlias = Callable[[Attributes, Types], tuple[ResultType, ...]]
+Direct: TypeAlias = tuple[str, str, str]
 Meaning: TypeAlias = Callable[[Call], tuple[Array, ...]]
 
 
@@ -117,6 +120,8 @@ class Kind:
         fused: attributes that the pass `fuse` adds, with types.
         traits: what it has in common with others.
         chip: what of the chip executes it, why it is placed there; "" for nothing.
+        direct: the source operation that takes the same inputs and says no more, of each of
+            ORIGINS, "" for none; importers know these from here.
     """
 
     name: str
@@ -135,6 +140,7 @@ class Kind:
     fused: Mapping[str, str] = field(default_factory=dict)
     traits: frozenset[Trait] = frozenset()
     chip: str = ""
+    direct: Direct = ("", "", "")
 
     def __post_init__(self) -> None:
         """Refuse an entry that lacks something."""
@@ -149,8 +155,13 @@ class Kind:
         for name, given in {**self.attributes, **self.fused}.items():
             if given not in ATTRIBUTE_TYPES:
                 raise ValueError(f"operation {self.name!r}: attribute {name} has type {given!r}")
-        if not self.sources or not set(self.sources) <= set(ORIGINS):
+        if not any((self.sources, *self.direct)) or not set(self.sources) <= set(ORIGINS):
             raise ValueError(f"operation {self.name!r}: sources {sorted(self.sources)}")
+
+    def operators(self, origin: str) -> tuple[str, ...]:
+        """Return all source operations of an origin that become it."""
+        direct = self.direct[ORIGINS.index(origin)]
+        return (direct,) * bool(direct) + self.sources.get(origin, ())
 
     @property
     def required(self) -> int:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from npu.graph.form import Array, GraphError
 from npu.graph.operations.base import (
     Attributes,
     Call,
+    Direct,
     Kind,
     Meaning,
     ResultType,
@@ -86,10 +87,6 @@ _TIED = (
 )
 
 
-_PAIR = frozenset({Trait.POINTWISE, Trait.PAIR})
-_EITHER_WAY = frozenset({Trait.COMMUTES})
-
-
 def _arithmetic(
     name: str,
     function: Callable[..., Any],
@@ -97,8 +94,9 @@ def _arithmetic(
     integer: str,
     lowering: str,
     chip: str,
-    sources: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
-    traits: frozenset[Trait] = frozenset(),
+    direct: Direct,
+    traits: set[Trait],
+    sources: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Kind:
     return Kind(
         name=name,
@@ -112,9 +110,10 @@ def _arithmetic(
         lowering=lowering,
         chip=chip,
         constraints=_SAME if name == "mul" else _TIED,
-        sources=dict(zip(("onnx", "stablehlo", "tflite"), sources, strict=True)),
+        direct=direct,
+        sources=sources or {},
         fused={"shift": "int"} if name == "mul" else {},
-        traits=_PAIR | traits,
+        traits=frozenset({Trait.POINTWISE, Trait.PAIR} | traits),
     )
 
 
@@ -126,8 +125,13 @@ KINDS = (
         "y = sat(a + b).",
         "ADD of the GEMM that makes one side, else VEC ADD.",
         "VEC or the GEMM before it adds",
-        (("Add", "Sum", "BatchNormalization"), ("add", "batch_norm_inference"), ("ADD", "ADD_N")),
-        traits=_EITHER_WAY,
+        ("Add", "add", "ADD"),
+        {Trait.COMMUTES, Trait.SUM},
+        {
+            "onnx": ("Sum", "BatchNormalization"),
+            "stablehlo": ("batch_norm_inference",),
+            "tflite": ("ADD_N",),
+        },
     ),
     _arithmetic(
         "sub",
@@ -136,7 +140,9 @@ KINDS = (
         "y = sat(a - b).",
         "VEC SUB.",
         "VEC subtracts",
-        (("Sub",), ("subtract",), ("SUB", "SQUARED_DIFFERENCE")),
+        ("Sub", "subtract", "SUB"),
+        {Trait.SUM},
+        {"tflite": ("SQUARED_DIFFERENCE",)},
     ),
     _arithmetic(
         "mul",
@@ -145,12 +151,13 @@ KINDS = (
         "y = sat(rs(a * b, shift)).",
         "MUL of the GEMM that makes one side, else VEC MUL.",
         "VEC or the GEMM before it multiplies",
-        (
-            ("Mul", "SwiGLU", "BatchNormalization"),
-            ("multiply", "batch_norm_inference"),
-            ("MUL", "PRELU"),
-        ),
-        traits=_EITHER_WAY,
+        ("Mul", "multiply", "MUL"),
+        {Trait.COMMUTES},
+        {
+            "onnx": ("SwiGLU", "BatchNormalization"),
+            "stablehlo": ("batch_norm_inference",),
+            "tflite": ("PRELU",),
+        },
     ),
     _arithmetic(
         "max",
@@ -159,8 +166,9 @@ KINDS = (
         "y = max(a, b).",
         "VEC MAX.",
         "VEC compares",
-        (("Max",), ("maximum",), ("MAXIMUM",)),
-        traits=_EITHER_WAY | {Trait.SHARES},
+        ("", "maximum", "MAXIMUM"),
+        {Trait.COMMUTES, Trait.SHARES, Trait.WITHIN},
+        {"onnx": ("Max",)},
     ),
     _arithmetic(
         "min",
@@ -169,8 +177,9 @@ KINDS = (
         "y = min(a, b).",
         "VEC MIN.",
         "VEC compares",
-        (("Min",), ("minimum",), ("MINIMUM",)),
-        traits=_EITHER_WAY | {Trait.SHARES},
+        ("", "minimum", "MINIMUM"),
+        {Trait.COMMUTES, Trait.SHARES, Trait.WITHIN},
+        {"onnx": ("Min",)},
     ),
     Kind(
         name="clip",

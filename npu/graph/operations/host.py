@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from npu.graph.form import Array, Element, GraphError
 from npu.graph.operations.base import (
     Attributes,
     Call,
+    Direct,
     Kind,
     Meaning,
     ResultType,
@@ -137,7 +138,8 @@ def _host(
     inputs: tuple[str, ...],
     meaning: Meaning,
     summary: str,
-    sources: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]],
+    direct: Direct = ("", "", ""),
+    sources: Mapping[str, tuple[str, ...]] | None = None,
     rule: Callable[[Attributes, Types], tuple[ResultType, ...]] = binary_rule,
     attributes: dict[str, str] | None = None,
     traits: frozenset[Trait] = frozenset({Trait.POINTWISE}),
@@ -153,7 +155,8 @@ def _host(
         integer="None: the host computes with the types of the graph.",
         lowering="None: the host executes it.",
         constraints=(Constraint("the chip has no instruction for it"),),
-        sources=dict(zip(("onnx", "stablehlo", "tflite"), sources, strict=True)),
+        direct=direct,
+        sources=sources or {},
         host_only=True,
         traits=traits,
     )
@@ -167,41 +170,44 @@ KINDS = (
         ("a", "b"),
         binary(_divide),
         "The quotient of two tensors; of integers the part before the point.",
-        (("Div",), ("divide",), ("DIV", "L2_NORMALIZATION")),
+        ("Div", "divide", "DIV"),
+        {"tflite": ("L2_NORMALIZATION",)},
     ),
     _host(
         "pow",
         ("a", "b"),
         binary(_power),
         "One tensor to the power of another.",
-        (("Pow",), ("power",), ("POW",)),
+        ("", "power", "POW"),
+        {"onnx": ("Pow",)},
     ),
     _host(
         "mod",
         ("a", "b"),
         binary(_remainder),
         "The remainder of a division, with the sign of the dividend.",
-        ((), ("remainder",), ()),
+        ("", "remainder", ""),
     ),
     _host(
         "compare",
         ("a", "b"),
         _compare,
         "Whether a comparison EQ, NE, LT, LE, GT or GE holds.",
-        (
-            ("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"),
-            ("compare", "is_finite"),
-            ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"),
-        ),
-        _compare_rule,
-        {"direction": "str"},
+        sources={
+            "onnx": ("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"),
+            "stablehlo": ("compare", "is_finite"),
+            "tflite": ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"),
+        },
+        rule=_compare_rule,
+        attributes={"direction": "str"},
     ),
     _host(
         "select",
         ("condition", "a", "b"),
         lambda call: (np.where(call.value(0), call.value(1), call.value(2)),),
         "The element of a where the condition holds, else that of b.",
-        (("Where",), ("select",), ("SELECT", "SELECT_V2")),
+        ("Where", "select", ""),
+        {"tflite": ("SELECT", "SELECT_V2")},
         _select_rule,
     ),
     _host(
@@ -209,7 +215,7 @@ KINDS = (
         ("a", "b"),
         binary(np.bitwise_and),
         "Both, bit by bit.",
-        (("And",), ("and",), ("LOGICAL_AND",)),
+        ("And", "and", "LOGICAL_AND"),
         traits=_LOGIC,
     ),
     _host(
@@ -217,7 +223,7 @@ KINDS = (
         ("a", "b"),
         binary(np.bitwise_or),
         "One or both, bit by bit.",
-        (("Or",), ("or",), ("LOGICAL_OR",)),
+        ("Or", "or", "LOGICAL_OR"),
         traits=_LOGIC,
     ),
     _host(
@@ -225,7 +231,7 @@ KINDS = (
         ("a", "b"),
         binary(np.bitwise_xor),
         "One but not both, bit by bit.",
-        (("Xor",), ("xor",), ()),
+        ("Xor", "xor", ""),
         traits=_LOGIC,
     ),
     _host(
@@ -233,32 +239,32 @@ KINDS = (
         ("x",),
         lambda call: (np.invert(call.value(0)),),
         "The opposite, bit by bit.",
-        (("Not",), ("not",), ("LOGICAL_NOT",)),
-        _not_rule,
+        ("Not", "not", "LOGICAL_NOT"),
+        rule=_not_rule,
     ),
     _host(
         "reduce",
         ("x",),
         _reduce,
         "The sum, product, largest or smallest element over axes.",
-        (
-            ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"),
-            ("reduce",),
-            ("SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL"),
-        ),
-        _reduce_rule,
-        {"axes": "ints", "keep": "bool", "function": "str"},
-        frozenset(),
+        sources={
+            "onnx": ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"),
+            "stablehlo": ("reduce",),
+            "tflite": ("SUM", *(f"REDUCE_{name}" for name in ("MAX", "MIN", "PROD", "ANY", "ALL"))),
+        },
+        rule=_reduce_rule,
+        attributes={"axes": "ints", "keep": "bool", "function": "str"},
+        traits=frozenset(),
     ),
     _host(
         "iota",
         (),
         _iota,
         "The index along an axis.",
-        ((), ("iota",), ()),
-        _iota_rule,
-        {"shape": "ints", "axis": "int", "element": "str"},
-        frozenset(),
+        sources={"stablehlo": ("iota",)},
+        rule=_iota_rule,
+        attributes={"shape": "ints", "axis": "int", "element": "str"},
+        traits=frozenset(),
     ),
     Kind(
         name="host",

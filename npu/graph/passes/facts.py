@@ -14,6 +14,7 @@ BORDERS = with_trait(Trait.BORDER) - {"requantise"}
 MOVES = with_trait(Trait.COPY)
 UNARY_MOVES = MOVES - {"concat"}
 PAIRS = with_trait(Trait.PAIR)
+SUMS = with_trait(Trait.SUM)
 NORMS = with_trait(Trait.NORM)
 POINTWISE = with_trait(Trait.POINTWISE)
 BROADCASTING = frozenset(name for name in POINTWISE if len(TABLE[name].inputs) > 1)

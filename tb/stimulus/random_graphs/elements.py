@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from npu.graph.form import Element
+from npu.graph.operations import TABLE, Trait
 from tb.stimulus.random_graphs.draw import Draw
 
 
@@ -22,9 +23,9 @@ def elementwise(draw: Draw) -> bool:
         other = draw.operand(shape, element)
         if other == x:
             other = draw.input(shape, element)
-    kind = draw.one_of("add", "sub", "mul", "max", "min")
+    kind = draw.one_of(*(name for name, one in TABLE.items() if Trait.PAIR in one.traits))
     shift = 7 if element is Element.I8 else 14
-    attributes = {"shift": shift} if kind == "mul" else {}
+    attributes = {"shift": shift} if TABLE[kind].fused else {}
     draw.add(kind, (x, other), shape, attributes, element=element)
     return True
 

@@ -13,6 +13,7 @@ from golden.fixed import rs
 from golden.graph import run
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Element, Graph, GraphError
+from npu.graph.operations import Trait, with_trait
 from npu.graph.passes.factors import factor, factors, signed_factor
 from npu.graph.prepare import PASSES, prepare
 from npu.graph.text import equal
@@ -126,7 +127,7 @@ def _attend(**sight: Any) -> Callable[[Net], str]:  # noqa: ANN401
 
 
 SINGLE: dict[str, Callable[[Net], str]] = {
-    **{kind: _pair(kind) for kind in ("add", "sub", "mul", "max", "min")},
+    **{kind: _pair(kind) for kind in sorted(with_trait(Trait.PAIR))},
     "clip": lambda net: net.build.add("clip", [net.input("x", 4, 16)], low=-0.5, high=1.0),
     "table": lambda net: net.table(net.input("x", 4, 16), "gelu"),
     "matmul": lambda net: net.linear(net.input("x", 4, 16), 8),

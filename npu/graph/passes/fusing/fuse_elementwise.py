@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from npu.graph.form import Array, Element, Operation, Quantisation, TensorType
+from npu.graph.operations import Trait, with_trait
 from npu.graph.passes.factors import CHANNEL_BITS, factor, signed_factor
-from npu.graph.passes.facts import quantisation_of, same_numbers
+from npu.graph.passes.facts import SUMS, quantisation_of, same_numbers
 from npu.graph.passes.fusing.fuse_linear import combine, with_table
 from npu.graph.passes.integer_writer import IntegerWriter, Lowering, symmetric, table_of
 from npu.graph.passes.wide_sums import largest, plain, wide_types
@@ -92,8 +93,8 @@ def _numbers(kind: TensorType) -> Array:
     return np.linspace(edge.min, edge.max, 256).round() - quantisation_of(kind).zero
 
 
-def _extreme(writer: IntegerWriter, op: Operation) -> None:
-    """Compare, in one scale or in int16."""
+def _within(writer: IntegerWriter, op: Operation) -> None:
+    """Compute what stays in the range of its operands, in one scale or in int16."""
     kind = writer.type(op.outputs[0])
     a, b = op.inputs
     types = [writer.type(name) for name in (a, b)]
@@ -189,11 +190,9 @@ def _requantise(writer: IntegerWriter, op: Operation) -> None:
 
 
 LOWERINGS: dict[str, Lowering] = {
-    "add": _sum,
-    "sub": _sum,
+    **dict.fromkeys(SUMS, _sum),
+    **dict.fromkeys(with_trait(Trait.WITHIN), _within),
     "mul": _product,
-    "max": _extreme,
-    "min": _extreme,
     "clip": _clip,
     "table": _table,
     "requantise": _requantise,

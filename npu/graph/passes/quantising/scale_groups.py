@@ -10,7 +10,7 @@ import numpy as np
 
 from npu.graph.form import Element, Graph, Quantisation
 from npu.graph.operations import Trait, with_trait
-from npu.graph.passes.facts import LINEAR, MOVES, Facts, turns_rows
+from npu.graph.passes.facts import LINEAR, MOVES, SUMS, Facts, turns_rows
 from npu.graph.passes.quantising.calibrate import Range
 
 FINER = 64
@@ -128,7 +128,7 @@ class Ties:
         if maker.kind in MOVES:
             alone = all(self.facts.only_reader(one) is maker for one in maker.inputs)
             return alone and self.can_be_wide(name) and all(map(self.can_be_scores, maker.inputs))
-        made = maker.kind in (*LINEAR, "add", "sub") or self.facts.absorbed(maker)
+        made = maker.kind in LINEAR | SUMS or self.facts.absorbed(maker)
         return made and self.can_be_wide(name)
 
 

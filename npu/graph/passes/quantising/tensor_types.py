@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from npu.graph.form import Element, Graph, GraphError, Quantisation, TensorType
-from npu.graph.passes.facts import LINEAR
+from npu.graph.passes.facts import LINEAR, SUMS
 from npu.graph.passes.quantising.calibrate import Range
 from npu.graph.passes.quantising.samples import wanted
 from npu.graph.passes.quantising.scale_groups import FINER, Group, Ties, scale_of, whole
@@ -106,7 +106,7 @@ def _one_sided(ties: Ties, group: Group) -> bool:
 def _derived(ties: Ties, name: str) -> TensorType:
     """Return the type of an operand of a sum whose result is given: 16 bits, twice as far."""
     reader = ties.facts.only_reader(name)
-    if reader is not None and reader.on_chip and reader.kind in ("add", "sub"):
+    if reader is not None and reader.on_chip and reader.kind in SUMS:
         fixed = ties.group(reader.outputs[0]).fixed
         if fixed is not None and ties.can_be_wide(name):
             scale = fixed[1].scale / (FINER if fixed[0] == Element.I8 else 0.5)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from npu.graph.form import Element, Operation, Quantisation
-from npu.graph.passes.facts import LINEAR, NORMS, PAIRS, Facts, turns_rows
+from npu.graph.passes.facts import LINEAR, NORMS, PAIRS, SUMS, Facts, turns_rows
 from npu.graph.passes.placing.place_rules import UNIT
 from npu.graph.passes.quantising.calibrate import chip_tensors
 from npu.graph.passes.quantising.scale_groups import FINER, Ties, scale_of, whole
@@ -66,10 +66,10 @@ def _widths(ties: Ties) -> None:
             continue
         if op.kind in {"softmax", *NORMS}:
             ties.group(op.inputs[0]).wide = True
-        if op.kind in ("add", "sub"):
+        if op.kind in SUMS:
             for name in op.inputs:
                 maker = facts.maker(name)
-                if maker is not None and maker.on_chip and maker.kind in ("add", "sub"):
+                if maker is not None and maker.on_chip and maker.kind in SUMS:
                     ties.group(name).wide = True
                     ties.group(op.outputs[0]).wide = True
         linear = op.kind in LINEAR or facts.absorbed(op)
@@ -153,7 +153,7 @@ def _tie_free(ties: Ties, op: Operation) -> None:
         return
     if len(sizes) == len(found) and max(sizes) <= FREE * min(sizes):
         ties.tie(names)
-    elif len(sizes) == len(found) and op.kind in ("add", "sub"):
+    elif len(sizes) == len(found) and op.kind in SUMS:
         _widen(ties, op, max(sizes), sizes[-1])
 
 
