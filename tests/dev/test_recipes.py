@@ -14,6 +14,7 @@ import pytest
 
 from spec.paths import DOCS
 from tests.forms import FULL
+from tests.needs import needs
 from tests.recipes.tree import MOST, patched, run, touched
 
 AS_WELL = (
@@ -21,6 +22,8 @@ AS_WELL = (
     "tests/python/spec/test_published.py::test_registers_are_those_that_were_published",
 )
 """Tests of the tree that a recipe would turn red if it lacked a file."""
+NEEDS = {"kind_of_operation": "graphs"}
+"""Groups of pip without which a recipe cannot be performed."""
 SHORT = () if FULL else ("-k", "not model")
 """A whole model is for the long form."""
 
@@ -39,5 +42,7 @@ def test_a_recipe_takes_few_files(name: str) -> None:
 @pytest.mark.parametrize("name", MOST)
 def test_a_recipe_is_all_that_it_takes(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     """In a copy of the tree, with the generated files made anew."""
+    if name in NEEDS:
+        needs(NEEDS[name])
     tree = patched(name, tmp_path_factory.mktemp(name))
     run(tree, "-m", "pytest", "-qx", f"tests/recipes/{name}.py", *AS_WELL, *SHORT)

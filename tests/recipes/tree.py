@@ -11,10 +11,15 @@ from pathlib import Path
 
 from spec.paths import ROOT
 
-MOST = {"weight_format": 6, "start_register": 5, "decoder_norm": 3}
+MOST = {"weight_format": 6, "start_register": 5, "decoder_norm": 3, "kind_of_operation": 4}
 """Files that a recipe may take."""
 NOT_COPIED = shutil.ignore_patterns(".*", "build", "*.egg-info")
-GENERATORS = ("spec.isa.generate", "spec.regs.generate", "npu.firmware.plan_types")
+GENERATORS = (
+    "spec.isa.generate",
+    "spec.regs.generate",
+    "npu.firmware.plan_types",
+    "dev.graphs_page",
+)
 
 
 def patch_of(name: str) -> Path:

@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 from spec.paths import ROOT
+from tests.needs import needs
 from tests.recipes.tree import patched, run
 
 
@@ -23,19 +24,29 @@ def test_weight_format(tmp_path: Path) -> None:
 def test_start_register(tmp_path: Path) -> None:
     """A chip of its own; access and reset of the register with all others."""
     tree = patched("start_register", tmp_path)
-    test = ROOT / "tests" / "recipes" / "start_register_on_rtl.py"
-    shutil.copy(test, tree / "tb" / "tests" / "test_pos_end.py")
-    run(
-        tree,
-        "-m",
-        "npu.cli",
-        "test",
-        "test_pos_end,test_registers_access_kinds,test_registers_reset_clears",
+    _on_chip(
+        *(tree, "start_register", "pos_end"),
+        *("test_registers_access_kinds", "test_registers_reset_clears"),
     )
     _test(
         *(tree, "regs_start", "driver_command", "decoder_plans", "plan_files"),
         "golden_machine_loop",
     )
+
+
+def test_kind_of_operation(tmp_path: Path) -> None:
+    """Graphs of means; every test of graphs and of their programs."""
+    needs("graphs")
+    tree = patched("kind_of_operation", tmp_path)
+    _on_chip(tree, "kind_of_operation", "average", "test_networks_random")
+    _test(tree, "graph_*", "golden_graph", "networks_random", "random_graphs")
+
+
+def _on_chip(tree: Path, recipe: str, name: str, *others: str) -> None:
+    """Run a recipe's own test of the chip, and others."""
+    test = ROOT / "tests" / "recipes" / f"{recipe}_on_rtl.py"
+    shutil.copy(test, tree / "tb" / "tests" / f"test_{name}.py")
+    run(tree, "-m", "npu.cli", "test", ",".join((f"test_{name}", *others)))
 
 
 def _test(tree: Path, *names: str) -> None:
