@@ -153,8 +153,8 @@ def _quality(arguments: argparse.Namespace) -> int:
 
 
 def names_model(text: str) -> bool:
-    """Say whether a text names a folder or a hub id, and no list of shipped models."""
-    return "/" in text or (text != "" and Path(text).is_dir())
+    """Say whether a text names a folder, file or hub id, and no list of shipped models."""
+    return "/" in text or (text != "" and Path(text).exists())
 
 
 def _lint(_: argparse.Namespace) -> int:
@@ -196,17 +196,18 @@ def add_commands(command: AddCommand) -> None:
     swept.add_argument("-j", "--jobs", type=positive, default=0, help="threads; default all")
     measured = command("quality", _quality)
     measured.description = (
-        "Compare integer networks with float32. Of a folder or hub id: bits per byte of both and "
-        "the share of equal top-1 tokens, on held-out text or a text of yours; a loss that an "
-        "import refuses is an error. Of the shipped models, by name (which needs PyTorch): against "
-        "transformers, with bars, on all of the text; build/reports/quality.json."
+        "Compare integer networks with float32. Of a folder, GGUF file or hub id: bits per byte "
+        "of both and the share of equal top-1 tokens, on held-out text or a text of yours; a loss "
+        "that an import refuses is an error. Of the shipped models, by name (which needs PyTorch): "
+        "against transformers, with bars, on all of the text; build/reports/quality.json."
     )
     measured.add_argument(
         "models",
         nargs="?",
         default="",
         metavar="FOLDER|MODELS",
-        help="a folder or hub id with a slash; or names of shipped models, comma list; default all",
+        help="a folder, a GGUF file or a hub id with a slash; or names of shipped models, comma "
+        "list; default all",
     )
     measured.add_argument(
         "--tokens",

@@ -33,7 +33,7 @@ def show(
     """Measure a checkpoint and print the figures.
 
     Args:
-        name: a folder or a hub id.
+        name: a folder, a GGUF file or a hub id.
         text: a file of UTF-8, None for the held-out text of the shipped models.
         tokens: to predict, at least, unless the text has fewer.
         weights: formats of the weights.
@@ -45,7 +45,7 @@ def show(
     """
     read = read_corpus().held_out if text is None else text_bytes(text)
     checkpoint = load_checkpoint(name)
-    tokenizer = load_tokenizer(checkpoint.folder, checkpoint.shape.vocab)
+    tokenizer = load_tokenizer(checkpoint.place, checkpoint.shape.vocab)
     length = min(checkpoint.shape.context, LONGEST)
     rows = rows_of(checkpoint, tokenizer, read, length, -(-tokens // max(1, length - 1)))
     with step("measuring activations and quantising"):

@@ -129,9 +129,9 @@ def load(
     """Load a network.
 
     Args:
-        source: a file of ONNX, StableHLO or TFLite, the folder of a checkpoint, a live object of
-            these, or a folder that `npu compile` has written, which takes none of the other
-            arguments but `on`.
+        source: a file of ONNX, StableHLO or TFLite, the folder or GGUF file of a checkpoint, a live
+            object of these, or a folder that `npu compile` has written, which takes none of the
+            other arguments but `on`.
         on: the chip.
         max_error: how far outputs may be off the real ones of the samples, as a share of the
             largest value (0.01).
@@ -154,7 +154,9 @@ def load(
 
 def _is_plan(path: Path) -> bool:
     """Whether a source is to be read as a plan: a folder that has one, or no checkpoint."""
-    return path.is_dir() and (holds_plan(path) or not (path / CHECKPOINT).is_file())
+    if not path.is_dir() or holds_plan(path):
+        return path.is_dir()
+    return not (path / CHECKPOINT).is_file() and not any(path.glob("*.gguf"))
 
 
 def from_jax(

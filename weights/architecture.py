@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,15 +53,29 @@ class Config:
     Every method names the default that transformers gives the field if it is absent.
     """
 
-    def __init__(self, content: dict[str, Any], source: str) -> None:
+    def __init__(
+        self, content: dict[str, Any], source: str, places: dict[str, str] | None = None
+    ) -> None:
+        """Take the content.
+
+        Args:
+            content: of config.json, or made of what stands in its place.
+            source: what messages call the checkpoint.
+            places: what they call a field that is not from config.json.
+        """
         self.content = content
         self.source = source
+        self.places = places or {}
+
+    def place(self, field: str) -> str:
+        """Return what messages call a field."""
+        return self.places.get(field, f"config.json {field}")
 
     def refusal(self, field: str, allowed: str, given: object = None) -> CheckpointError:
         """Return the error for a field; `given` replaces the value of config.json."""
         shown = self.content.get(field) if given is None else given
         return CheckpointError(
-            f"{self.source}: config.json {field}: given {shown!r}, allowed {allowed}"
+            f"{self.source}: {self.place(field)}: given {shown!r}, allowed {allowed}"
         )
 
     def size(self, field: str, default: int) -> int:
@@ -189,6 +203,30 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
+class GgufForm:
+    """How GGUF files hold an architecture; names of tensors are known to the package gguf.
+
+    Attributes:
+        fields: of config.json, by keys of metadata without the architecture's name.
+        optional: keys that may be missing.
+        present: fields of config.json, each with the tensor that it stands for if there is one.
+        rotary: positions are rotated, and the fields of heads are those of LLaMA.
+        permuted: rows of q and k have the lanes of a rotary pair side by side.
+    """
+
+    fields: Mapping[str, str]
+    optional: tuple[str, ...] = ("vocab_size",)
+    present: tuple[tuple[str, str], ...] = ()
+    rotary: bool = False
+    permuted: bool = False
+
+    @property
+    def required(self) -> list[str]:
+        """Keys that must be there."""
+        return [key for key in self.fields if key not in self.optional]
+
+
+@dataclass(frozen=True, slots=True)
 class Architecture:
     """An architecture of Hugging Face.
 
@@ -201,6 +239,7 @@ class Architecture:
         parse: config.json to CheckpointShape; refuses what the pipeline does not compute.
         write: CheckpointShape to config.json, without model_type and architectures.
         stored: every tensor of a file but the head, whose name is `head`, (V, H).
+        gguf: how GGUF files hold it, under its family's name; None: they do not.
     """
 
     family: str
@@ -212,6 +251,7 @@ class Architecture:
     write: Callable[[CheckpointShape], dict[str, object]]
     stored: Callable[[CheckpointShape], list[Stored]]
     head: str = "lm_head.weight"
+    gguf: GgufForm | None = None
 
     def shape(self, config: Config) -> CheckpointShape:
         """Return the dimensions that config.json gives.

@@ -29,6 +29,7 @@ from weights.corpus import read_corpus, windows
 from weights.equalize import equalize
 from weights.importer import load_checkpoint
 from weights.reference import Floats, check_tokens, forward
+from weights.tokenizer import Tokenizer, TokenizerError, has_tokenizer, load_tokenizer
 
 T = TypeVar("T")
 Reals = npt.NDArray[np.float64]
@@ -211,7 +212,7 @@ def calibrate(
 def calibration_tokens(checkpoint: Checkpoint) -> npt.NDArray[np.int64]:
     """Return (R, T) ids of the documentation that is not held out, T the context, at most LONGEST.
 
-    A vocabulary of 256 is read as bytes; any other needs tokenizer.json beside the checkpoint.
+    A vocabulary of 256 is read as bytes; any other needs the tokenizer of the checkpoint.
 
     Raises:
         ScalesError: there is no tokenizer, or it has tokens that the checkpoint has not.
@@ -220,14 +221,20 @@ def calibration_tokens(checkpoint: Checkpoint) -> npt.NDArray[np.int64]:
     context = min(checkpoint.shape.context, LONGEST)
     if checkpoint.shape.vocab == 256:
         return windows(text, context, TOKENS // context)
-    path = None if checkpoint.folder is None else checkpoint.folder / "tokenizer.json"
-    if path is None or not path.is_file():
+    place = checkpoint.place
+    if place is None or not has_tokenizer(place):
         raise ScalesError(
             f"{checkpoint.source}: given a vocabulary of {checkpoint.shape.vocab} and no "
             "tokenizer.json, allowed a vocabulary of 256 (bytes), a tokenizer.json, or "
             f"{SCALES_FILE} beside the checkpoint"
         )
-    flat = _ids(path, windows(text, PIECE, TOKENS * 4 // PIECE))
+    path = place / "tokenizer.json" if (place / "tokenizer.json").is_file() else place
+    try:
+        tokenizer = load_tokenizer(place, checkpoint.shape.vocab)
+        pieces = windows(text, PIECE, TOKENS * 4 // PIECE)
+        flat = np.concatenate([_ids(tokenizer, piece) for piece in pieces])
+    except TokenizerError as error:
+        raise ScalesError(f"{path}: cannot be used as a tokenizer: {error}") from error
     if not flat.size:
         raise ScalesError(f"{path}: given no tokens for the calibration text, allowed 1 and more")
     highest = int(flat.max())
@@ -241,16 +248,10 @@ def calibration_tokens(checkpoint: Checkpoint) -> npt.NDArray[np.int64]:
     return flat[: rows * length].reshape(rows, length)
 
 
-def _ids(path: Path, pieces: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the ids of pieces of text, (n, bytes), one after the other, by a tokenizer.json."""
-    from tokenizers import Tokenizer
-
-    texts = [bytes(piece.astype(np.uint8)).decode("utf-8", "replace") for piece in pieces]
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-        return np.concatenate([np.array(tokenizer.encode(one).ids, np.int64) for one in texts])
-    except Exception as error:  # its only type, for whatever is wrong
-        raise ScalesError(f"{path}: cannot be used as a tokenizer: {error}") from error
+def _ids(tokenizer: Tokenizer, piece: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the ids of a piece of text, (bytes,)."""
+    text = bytes(piece.astype(np.uint8)).decode("utf-8", "replace")
+    return np.array(tokenizer.ids(text), np.int64)
 
 
 def save_scales(scales: ActivationScales, path: Path) -> None:
@@ -316,7 +317,7 @@ def _entry(place: str, value: object, kind: type[T]) -> T:
 
 
 def cache_path(checkpoint: Checkpoint) -> Path:
-    """Return where the scales of a checkpoint are kept if its folder cannot be written.
+    """Return where the scales of a checkpoint without a folder that can be written are kept.
 
     XDG_CACHE_HOME (default ~/.cache) / tessera / DIGEST.json.
     """
@@ -338,11 +339,20 @@ def scales_for(checkpoint: Checkpoint) -> ActivationScales:
             scales = load_scales(path)
             check_owner(checkpoint, scales, str(path))
             return scales
-    place = cached if beside is None or not os.access(beside.parent, os.W_OK) else beside
+    place = own_place(checkpoint, SCALES_FILE, cached)
     _check_place(place)
     scales = calibrate_on_text(checkpoint)
     save_scales(scales, place)
     return scales
+
+
+def own_place(checkpoint: Checkpoint, name: str, cached: Path) -> Path:
+    """Return where a file is kept: in the folder that was read if it can be written, or `cached`.
+
+    So a GGUF file, which has no folder of its own, has everything in the cache.
+    """
+    folder = checkpoint.folder
+    return folder / name if folder is not None and os.access(folder, os.W_OK) else cached
 
 
 def _check_place(path: Path) -> None:
@@ -379,13 +389,15 @@ def calibrate_on_text(checkpoint: Checkpoint) -> ActivationScales:
 def main(argv: Sequence[str] | None = None) -> int:
     """Calibrate a checkpoint and write the scale file beside it, or where asked."""
     parser = argparse.ArgumentParser(description="Measure the activation scales of a checkpoint.")
-    parser.add_argument("checkpoint", help="a folder or a hub id")
+    parser.add_argument("checkpoint", help="a folder, a GGUF file or a hub id")
     parser.add_argument("--output", type=Path, help=f"default: {SCALES_FILE} beside the checkpoint")
     given = parser.parse_args(argv)
     try:
         checkpoint = load_checkpoint(given.checkpoint)
-        assert checkpoint.folder is not None
-        output = given.output or checkpoint.folder / SCALES_FILE
+        usual = own_place(checkpoint, SCALES_FILE, cache_path(checkpoint))
+        output = given.output or usual
+        if given.output is None:
+            output.parent.mkdir(parents=True, exist_ok=True)
         if not output.parent.is_dir():
             raise ScalesError(f"--output: given {output}, allowed a file in a folder that exists")
         save_scales(calibrate_on_text(checkpoint), output)

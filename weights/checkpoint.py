@@ -79,13 +79,15 @@ class Checkpoint:
         shape: its dimensions.
         tensors: float32 arrays as `expected_tensors` names them; matrices of a layer are (in, out).
         source: where it came from, for messages.
-        folder: the folder that was read, None for a model built in memory.
+        folder: the folder that was read, None for a file, or a model built in memory.
+        file: the file that was read if it holds all that a folder does (GGUF).
     """
 
     shape: CheckpointShape
     tensors: Tensors
     source: str
     folder: Path | None = None
+    file: Path | None = None
 
     def __post_init__(self) -> None:
         """Check the parts, and that they fit together."""
@@ -105,6 +107,11 @@ class Checkpoint:
         """Return a tensor, or zeros where the architecture has none of this name."""
         found = self.tensors.get(name)
         return np.zeros(size, np.float32) if found is None else found
+
+    @property
+    def place(self) -> Path | None:
+        """The folder or file that was read, where the tokenizer is."""
+        return self.file or self.folder
 
     @property
     def head(self) -> Float32:

@@ -34,6 +34,7 @@ from weights.calibrate import (
     cache_path,
     calibration_tokens,
     norm_units,
+    own_place,
     range_of,
     scales_for,
 )
@@ -204,7 +205,7 @@ def moments_for(checkpoint: Checkpoint, scales: ActivationScales) -> InputMoment
                     f"{checkpoint.source}; {_again()}"
                 )
             return found
-    place = cached if beside is None or not os.access(beside.parent, os.W_OK) else beside
+    place = own_place(checkpoint, COVARIANCE_FILE, cached)
     found = measure_on_text(checkpoint, scales)
     place.parent.mkdir(parents=True, exist_ok=True)
     save_moments(found, place)
@@ -225,12 +226,13 @@ def measure_on_text(checkpoint: Checkpoint, scales: ActivationScales) -> InputMo
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure a checkpoint and write the file beside it."""
     parser = argparse.ArgumentParser(description="Measure the inputs' second moments.")
-    parser.add_argument("checkpoint", help="a folder or a hub id")
+    parser.add_argument("checkpoint", help="a folder, a GGUF file or a hub id")
     given = parser.parse_args(argv)
     try:
         checkpoint = load_checkpoint(given.checkpoint)
-        assert checkpoint.folder is not None
-        output = checkpoint.folder / COVARIANCE_FILE
+        cached = cache_path(checkpoint).with_suffix(".safetensors")
+        output = own_place(checkpoint, COVARIANCE_FILE, cached)
+        output.parent.mkdir(parents=True, exist_ok=True)
         save_moments(measure_on_text(checkpoint, scales_for(checkpoint)), output)
     except (CheckpointError, ScalesError, OSError) as error:
         print(f"covariance: {error}", file=sys.stderr)

@@ -1,26 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a Hugging Face checkpoint of a known architecture into float32 numpy arrays, without torch.
 
-A checkpoint is a local folder, the name of one that ships, or a hub id. It consists of config.json
-and either model.safetensors or the shards that model.safetensors.index.json names.
+A checkpoint is a local folder, the name of one that ships, or a hub id: config.json and either
+model.safetensors or the shards that model.safetensors.index.json names. Or it is a GGUF file, or a
+folder with one and without config.json.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes  # noqa: F401  (tells numpy of bfloat16, for which safetensors asks it by name)
 import numpy as np
-import numpy.typing as npt
-from safetensors import SafetensorError, safe_open
 
 from weights.architecture import Architecture, Config, Stored
-from weights.architectures import ARCHITECTURES
 from weights.checkpoint import (
     Checkpoint,
     CheckpointError,
@@ -30,11 +25,12 @@ from weights.checkpoint import (
     expected_tensors,
 )
 from weights.shipped import shipped
+from weights.stored.folder import CONFIG, INDEX, WEIGHTS, FolderModel, architecture_of
+from weights.stored.form import StoredModel
+from weights.stored.gguf_file import GgufModel
+from weights.stored.gguf_header import gguf_within, is_gguf
 from weights.tokenizer import END_FILES, TOKENIZER_FILES
 
-CONFIG = "config.json"
-WEIGHTS = "model.safetensors"
-INDEX = "model.safetensors.index.json"
 COVARIANCE_FILE = "input_covariance.safetensors"
 """What weights.covariance keeps beside a checkpoint."""
 HUB_FILES = (
@@ -43,10 +39,6 @@ HUB_FILES = (
     *END_FILES,  # config.json among them
 )
 """What is fetched from the hub."""
-DTYPES = ("F64", "F32", "F16", "BF16")
-"""Types of stored tensors, as safetensors calls them; all become float32."""
-WRAPPERS = ("module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
-"""Words that PyTorch's wrappers of modules (compiled, parallel, recomputed) put into names."""
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
@@ -63,32 +55,37 @@ def load_checkpoint(source: str | Path, *, revision: str | None = None) -> Check
         CheckpointError: not found, of an unknown architecture, or a tensor is missing, misshapen
             or not finite. The message names the file or tensor, what was given, what is allowed.
     """
-    folder, name = _folder(source, revision, HUB_FILES), str(source)
-    architecture, shape = parse_config(_read_json(folder / CONFIG, name), name)
-    tensors = _read_tensors(folder, name, architecture)
-    return Checkpoint(shape, _canonical(architecture, shape, tensors, name), name, folder)
+    model, place = _opened(source, revision, HUB_FILES)
+    shape = model.architecture.shape(model.config)
+    tensors = _canonical(model, shape, _read_tensors(model))
+    folder, file = (place, None) if place.is_dir() else (None, place)
+    return Checkpoint(shape, tensors, str(source), folder, file)
 
 
 def load_shape(source: str | Path, *, revision: str | None = None) -> CheckpointShape:
-    """Read the dimensions of a checkpoint, of all its files config.json alone.
+    """Read the dimensions of a checkpoint, of all its files config.json or a header alone.
 
     Arguments and errors as of `load_checkpoint`.
     """
-    folder, name = _folder(source, revision, (CONFIG,)), str(source)
-    return parse_config(_read_json(folder / CONFIG, name), name)[1]
+    model, _ = _opened(source, revision, (CONFIG,))
+    return model.architecture.shape(model.config)
 
 
-def _folder(source: str | Path, revision: str | None, files: Sequence[str]) -> Path:
-    """Return the folder of a checkpoint, with these of its files if it comes from the hub."""
-    folder = Path(source)
-    if folder.is_file():
-        raise CheckpointError(
-            f"load_checkpoint: given {str(source)!r}, which is a file; allowed is the folder with "
-            f"{CONFIG} and {WEIGHTS} in it, or a hub id"
-        )
-    if folder.is_dir():
-        return folder
-    return shipped().get(str(source)) or _fetch(str(source), revision, files)
+def _opened(
+    source: str | Path, revision: str | None, files: Sequence[str]
+) -> tuple[StoredModel, Path]:
+    """Return what is stored, and in which folder or file; of the hub these files are fetched."""
+    place, name = Path(source), str(source)
+    if place.is_dir():
+        place = gguf_within(place) or place
+    elif not is_gguf(place):
+        if place.is_file():
+            raise CheckpointError(
+                f"load_checkpoint: given {name!r}, which is a file; allowed is the folder with "
+                f"{CONFIG} and {WEIGHTS} in it, a GGUF file, or a hub id"
+            )
+        place = shipped().get(name) or _fetch(name, revision, files)
+    return FolderModel(place, name) if place.is_dir() else GgufModel(place, name), place
 
 
 def parse_config(config: dict[str, Any], source: str) -> tuple[Architecture, CheckpointShape]:
@@ -97,29 +94,25 @@ def parse_config(config: dict[str, Any], source: str) -> tuple[Architecture, Che
     Raises:
         CheckpointError: another architecture, or an option that the pipeline does not have.
     """
-    family = config.get("model_type")
-    if not isinstance(family, str) or family not in ARCHITECTURES:
-        raise CheckpointError(
-            f"{source}: config.json model_type: given {family!r}, allowed {list(ARCHITECTURES)}"
-        )
-    return ARCHITECTURES[family], ARCHITECTURES[family].shape(Config(config, source))
+    found = Config(config, source)
+    architecture = architecture_of(found)
+    return architecture, architecture.shape(found)
 
 
-def _canonical(
-    architecture: Architecture, shape: CheckpointShape, tensors: Tensors, source: str
-) -> Tensors:
-    """Return the tensors of a file, by name without prefix, under the names of a Checkpoint."""
+def _canonical(model: StoredModel, shape: CheckpointShape, tensors: Tensors) -> Tensors:
+    """Return tensors by the names of a layout under the names of a Checkpoint."""
+    source, architecture = model.config.source, model.architecture
     if shape.layers > len(tensors):  # before a table of that many layers is made
         raise CheckpointError(
-            f"{source}: config.json {architecture.layers_field}: given {shape.layers}, "
+            f"{source}: {model.config.place(architecture.layers_field)}: given {shape.layers}, "
             f"allowed at most the number of tensors, {len(tensors)}"
         )
-    layout = architecture.layout(shape)
-    sizes = architecture.sizes(shape)
+    layout = model.layout(shape)
     if shape.tied:
         _drop_tied_head(architecture, tensors, layout, source)
-    check_tensors(source, shape.family, sizes, tensors)
     expected = expected_tensors(shape)
+    sizes = {one.name: one.size(expected) for one in layout}
+    check_tensors(source, shape.family, sizes, tensors)
     found: Tensors = {}
     for one in layout:
         whole = tensors[one.name].T if one.transposed else tensors[one.name]
@@ -179,75 +172,21 @@ def _fetch(source: str, revision: str | None, files: Sequence[str]) -> Path:
     return Path(found)
 
 
-def _read_json(path: Path, source: str) -> dict[str, Any]:
-    if not path.is_file():
-        raise CheckpointError(f"{source}: {path.name} is missing in {path.parent}")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{source}: {path.name} is not JSON: {error}") from error
-    except OSError as error:
-        raise CheckpointError(f"{source}: {path.name} cannot be read: {error}") from error
-    if not isinstance(content, dict):
-        raise CheckpointError(f"{source}: {path.name}: given {type(content).__name__}, allowed map")
-    return content
-
-
-def _read_tensors(folder: Path, source: str, architecture: Architecture) -> Tensors:
-    """Read all shards as float32, by name without prefix."""
-    files = [WEIGHTS]
-    if not (folder / WEIGHTS).is_file():
-        if not (folder / INDEX).is_file():
-            raise CheckpointError(
-                f"{source}: no weights in {folder}; allowed is {WEIGHTS}, or {INDEX} with shards"
-            )
-        weight_map = _read_json(folder / INDEX, source).get("weight_map")
-        if not isinstance(weight_map, dict) or not weight_map:
-            raise CheckpointError(f"{source}: {INDEX}: given no weight_map, allowed name to file")
-        files = sorted({_shard_name(name, file, source) for name, file in weight_map.items()})
+def _read_tensors(model: StoredModel) -> Tensors:
+    """Read all tensors as float32, by the names of the layout."""
+    source = model.config.source
     tensors: Tensors = {}
-    for file in files:
-        path = folder / file
-        if not path.is_file():
-            raise CheckpointError(f"{source}: shard {file} is missing in {folder}")
-        try:
-            with safe_open(path, framework="np") as shard:
-                for name in shard.keys():  # noqa: SIM118 (a safetensors handle is no mapping)
-                    short = ".".join(word for word in name.split(".") if word not in WRAPPERS)
-                    short = short.removeprefix(architecture.prefix)
-                    if architecture.buffers.fullmatch(short):
-                        continue
-                    dtype = shard.get_slice(name).get_dtype()
-                    _take(tensors, short, name, dtype, partial(shard.get_tensor, name), source)
-        except (SafetensorError, TypeError, OSError) as error:
-            raise CheckpointError(f"{source}: {file} cannot be read: {error}") from error
+    for one in model.tensors():
+        key = model.key(one.name)
+        if key is None:
+            continue
+        if one.dtype not in model.dtypes:
+            raise CheckpointError(
+                f"{source}: tensor {one.name!r}: given dtype {one.dtype}, "
+                f"allowed {', '.join(model.dtypes)}"
+            )
+        if key in tensors:
+            raise CheckpointError(f"{source}: tensor {one.name!r}: given twice, allowed once")
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, refused as such
+            tensors[key] = np.ascontiguousarray(one.load().astype(np.float32))
     return tensors
-
-
-def _shard_name(name: str, file: object, source: str) -> str:
-    """Return the file of a tensor as the index has it: the plain name of a safetensors file."""
-    if not isinstance(file, str) or Path(file).name != file or Path(file).suffix != ".safetensors":
-        raise CheckpointError(
-            f"{source}: {INDEX}: tensor {name!r}: given file {file!r}, "
-            "allowed the name of a .safetensors file in the folder"
-        )
-    return file
-
-
-def _take(
-    tensors: Tensors,
-    short: str,
-    name: str,
-    dtype: str,
-    load: Callable[[], npt.NDArray[Any]],
-    source: str,
-) -> None:
-    """Add one stored tensor as float32."""
-    if dtype not in DTYPES:
-        raise CheckpointError(
-            f"{source}: tensor {name!r}: given dtype {dtype}, allowed {', '.join(DTYPES)}"
-        )
-    if short in tensors:
-        raise CheckpointError(f"{source}: tensor {name!r}: given twice, allowed once")
-    with np.errstate(over="ignore"):  # what is too large becomes infinite and is refused as such
-        tensors[short] = np.ascontiguousarray(load().astype(np.float32))

@@ -22,10 +22,11 @@ from weights.fixed_point import multiplier, multipliers
 from weights.formats.element import elements
 from weights.formats.linear import NarrowLinear, side_rows
 from weights.formats.recipe import Encoding
-from weights.importer import CONFIG, WEIGHTS, parse_config
+from weights.importer import parse_config
 from weights.limits import WEIGHT_MAX
 from weights.model import Block, Linear, Norm, QuantizedModel
 from weights.quantize import activation_table, quantize
+from weights.stored.folder import CONFIG, WEIGHTS
 
 GAIN_SPREAD = 0.3
 BIAS_SPREAD = 0.1

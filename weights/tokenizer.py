@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text to token ids and back: the tokenizer in a checkpoint's folder, or bytes.
+"""Text to token ids and back: the tokenizer in a checkpoint's folder or file, or bytes.
 
-A folder that holds a tokenizer is read by `transformers.AutoTokenizer`. A checkpoint without one
+A folder that holds a tokenizer is read by `transformers.AutoTokenizer`, that of a GGUF file is
+built of its metadata (weights.gguf_tokenizer). A checkpoint without one
 must be byte-level: a vocabulary of 256 ids that are the bytes of UTF-8.
 """
 
@@ -11,6 +12,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
+
+from weights.checkpoint import CheckpointError
+from weights.gguf_tokenizer import GgufTokenizerError, tokenizer_of
 
 TOKENIZER_FILES = (
     "tokenizer.json",
@@ -44,11 +48,22 @@ class Tokenizer(Protocol):
     def end(self) -> int | None:
         """Id of the end token, None without."""
 
+    @property
+    def chat_template(self) -> str | None:
+        """How a conversation becomes a prompt, in Jinja; None if nothing says it."""
+
     def encode(self, text: str) -> list[int]:
         """Return the ids of a prompt.
 
         Raises:
             TokenizerError: the text is empty.
+        """
+
+    def ids(self, text: str) -> list[int]:
+        """Return the ids of any text, of an empty one too.
+
+        Raises:
+            TokenizerError: it has no ids.
         """
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -68,11 +83,16 @@ class ByteTokenizer:
 
     name = "bytes"
     end = None
+    chat_template = None
 
     def encode(self, text: str) -> list[int]:
         """Return one id per byte."""
         if not text:
             raise TokenizerError("prompt: given an empty text, allowed at least one character")
+        return self.ids(text)
+
+    def ids(self, text: str) -> list[int]:
+        """Return one id per byte."""
         return list(text.encode("utf-8", "surrogateescape"))
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -84,24 +104,19 @@ class ByteTokenizer:
         return len(ids)
 
 
-class FolderTokenizer:
-    """The tokenizer that a folder brings along."""
+class TransformersTokenizer:
+    """A tokenizer as transformers has them."""
 
-    def __init__(self, folder: Path) -> None:
-        """Load it.
+    def __init__(self, tokenizer: Any) -> None:  # noqa: ANN401
+        self._tokenizer = tokenizer
+        self.name = type(tokenizer).__name__
 
-        Raises:
-            TokenizerError: transformers cannot read it.
-        """
-        from transformers import AutoTokenizer
-
-        try:
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        except Exception as error:  # whatever transformers makes of the user's files
-            raise TokenizerError(
-                f"{folder}: the tokenizer cannot be read: {_said(error)}"
-            ) from error
-        self.name = type(self._tokenizer).__name__
+    @property
+    def chat_template(self) -> str | None:
+        """How a conversation becomes a prompt, in Jinja; of several the default."""
+        given = self._tokenizer.chat_template
+        found = given.get("default") if isinstance(given, dict) else given
+        return None if found is None else str(found)
 
     @property
     def end(self) -> int | None:
@@ -112,12 +127,19 @@ class FolderTokenizer:
     def encode(self, text: str) -> list[int]:
         """Return the ids of a prompt, with whatever the tokenizer puts in front of one."""
         try:
-            ids = [int(i) for i in self._tokenizer.encode(text)]
-        except Exception as error:  # bytes that are no UTF-8, words that it does not know
-            raise TokenizerError(f"prompt: given {text!r}: {_said(error)}") from error
+            ids = self.ids(text)
+        except TokenizerError as error:
+            raise TokenizerError(f"prompt: given {text!r}: {error}") from error
         if not ids:
             raise TokenizerError(f"prompt: given {text!r}, which has no tokens")
         return ids
+
+    def ids(self, text: str) -> list[int]:
+        """Return the ids of a text."""
+        try:
+            return [int(i) for i in self._tokenizer.encode(text, verbose=False)]
+        except Exception as error:  # bytes that are no UTF-8, words that it does not know
+            raise TokenizerError(_said(error)) from error
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids, without special tokens."""
@@ -133,18 +155,63 @@ class FolderTokenizer:
         return len(self.decode(ids).rstrip("\ufffd").encode())
 
 
+class FolderTokenizer(TransformersTokenizer):
+    """The tokenizer that a folder brings along."""
+
+    def __init__(self, folder: Path) -> None:
+        """Load it.
+
+        Raises:
+            TokenizerError: transformers cannot read it.
+        """
+        from transformers import AutoTokenizer
+
+        try:
+            found = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        except Exception as error:  # whatever transformers makes of the user's files
+            raise TokenizerError(
+                f"{folder}: the tokenizer cannot be read: {_said(error)}"
+            ) from error
+        super().__init__(found)
+
+
+class GgufTokenizer(TransformersTokenizer):
+    """The tokenizer in a GGUF file.
+
+    Attributes:
+        ends: ids that the file names as ends of a text.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Build it.
+
+        Raises:
+            TokenizerError: the file has none, or one of an unknown kind.
+        """
+        try:
+            found, self.ends = tokenizer_of(path)
+        except (GgufTokenizerError, CheckpointError) as error:
+            raise TokenizerError(str(error)) from error
+        super().__init__(found)
+
+
+def has_tokenizer(place: Path) -> bool:
+    """Whether a folder holds a tokenizer; a GGUF file should."""
+    return place.is_file() or any((place / name).is_file() for name in TOKENIZERS)
+
+
 def load_tokenizer(folder: Path | None, vocab: int) -> Tokenizer:
     """Return the tokenizer of a checkpoint.
 
     Args:
-        folder: the checkpoint's folder, None for a model without one.
+        folder: the checkpoint's folder, or its GGUF file; None for a model without one.
         vocab: size of the model's vocabulary.
 
     Raises:
         TokenizerError: the folder has none and the vocabulary is not one of bytes.
     """
-    if folder is not None and any((folder / name).is_file() for name in TOKENIZERS):
-        return FolderTokenizer(folder)
+    if folder is not None and has_tokenizer(folder):
+        return GgufTokenizer(folder) if folder.is_file() else FolderTokenizer(folder)
     if vocab != BYTES:
         raise TokenizerError(
             f"{folder}: given no tokenizer ({', '.join(TOKENIZERS)}) and {vocab} token ids, "
@@ -156,14 +223,15 @@ def load_tokenizer(folder: Path | None, vocab: int) -> Tokenizer:
 def end_tokens(folder: Path | None, tokenizer: Tokenizer, vocab: int) -> list[int]:
     """Return the ids that end a text, the one to stop at first; [] for none.
 
-    The configuration of the checkpoint names one or several, the tokenizer at most one. The
+    The configuration of the checkpoint names one or several, and so does a GGUF file; a tokenizer
+    has at most one of its own. The
     tokenizer's own goes first where it is among them. Ids outside the vocabulary never come and
     are left out.
 
     Raises:
         TokenizerError: eos_token_id is no id and no list of ids.
     """
-    ends: list[int] = []
+    ends = tokenizer.ends if isinstance(tokenizer, GgufTokenizer) else []
     for name in END_FILES:
         ends = ends or _configured_ends(folder, name)
     own = tokenizer.end

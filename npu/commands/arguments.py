@@ -22,7 +22,9 @@ from weights.loss import REFUSED
 PLACES: tuple[Place, ...] = ("auto", "sram", "memory")
 TIERS = ("smoke", "full", "nightly")
 """How much of tests, benchmarks and measurements runs."""
-MODEL = "a Hugging Face folder, the name of a shipped model such as gpt2-tiny, or a hub id"
+MODEL = (
+    "a Hugging Face folder, a GGUF file, the name of a shipped model such as gpt2-tiny, or a hub id"
+)
 
 
 class UsageError(ValueError):

@@ -37,10 +37,10 @@ def _symbol(text: str) -> tuple[str, int]:
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Say what a file or folder holds; its content decides, not its name. A checkpoint (folder "
-        "or hub id): dimensions, tensors, parameters, scales. A packed file: what is in it, and "
-        "the bytes of each layer. With --weights: bits a weight and cycles of the bus a token. A "
-        "program (text or words): instructions, barriers, SRAM, stream."
+        "Say what a file or folder holds; its content decides, not its name. A checkpoint (folder, "
+        "GGUF file or hub id): dimensions, tensors, parameters, scales. A packed file: what is in "
+        "it, and the bytes of each layer. With --weights: bits a weight and cycles of the bus a "
+        "token. A program (text or words): instructions, barriers, SRAM, stream."
     )
     parser.add_argument("what", metavar="WHAT", help="a folder, a hub id or a file")
     parser.add_argument("--listing", action="store_true", help="print the instructions as well")

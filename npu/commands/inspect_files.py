@@ -28,6 +28,7 @@ from weights.calibrate import SCALES_FILE, cache_path
 from weights.checkpoint import Checkpoint
 from weights.formats.recipe import WeightRecipe
 from weights.quantize import quantize_loaded
+from weights.stored.gguf_header import is_gguf
 
 _LAYER = re.compile(r"h\.(\d+)\.(.+)")
 
@@ -50,7 +51,7 @@ def show(what: str, limits: Limits, weights: WeightRecipe, listing: bool, consol
     path = Path(what)
     if holds_plan(path):
         raise FileError(f"{what}: given the folder of a plan, allowed is npu explain {what}")
-    if not path.is_file() or is_decoder(path):
+    if not path.is_file() or is_decoder(path) or is_gguf(path):
         _show_checkpoint(what, limits, weights, console)
         return
     data = files.read_bytes(path)
@@ -64,7 +65,8 @@ def show(what: str, limits: Limits, weights: WeightRecipe, listing: bool, consol
     if words is None:
         raise FileError(
             f"{what}: given a file of {len(data):,} bytes, allowed are a packed file, a program "
-            "(text, or words of 16 bytes with known opcodes), the folder of a checkpoint, a hub id"
+            "(text, or words of 16 bytes with known opcodes), the folder of a checkpoint, a GGUF "
+            "file, a hub id"
         )
     _show_program(words, what, limits, listing, console)
 

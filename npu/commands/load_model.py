@@ -112,8 +112,8 @@ def opened(name: str) -> tuple[CheckpointShape, Callable[[], Checkpoint]]:
     """Return the dimensions of a model, of a folder by config.json alone, and what reads the rest.
 
     Raises:
-        CheckpointError: it is no folder of a checkpoint, as config.json has it, no hub id, and no
-            ONNX file of a decoder with past keys and values.
+        CheckpointError: it is no folder of a checkpoint, as config.json has it, no hub id, no GGUF
+            file, and no ONNX file of a decoder with past keys and values.
     """
     if not is_decoder(Path(name)):
         return load_shape(name), partial(load_checkpoint, name)
@@ -148,7 +148,8 @@ def load(
     """Read, quantise and compile a model.
 
     Args:
-        name: a folder, a hub id or an ONNX file of a decoder with past keys and values.
+        name: a folder, a hub id, a GGUF file, or an ONNX file of a decoder with past keys and
+            values.
         limits: the chip.
         place: of the K/V cache.
         console: where the progress is shown.
@@ -167,8 +168,8 @@ def load(
         planned(shape, limits, place, weights)
         checkpoint = read()
         vocab = checkpoint.shape.vocab
-        tokenizer = load_tokenizer(checkpoint.folder, vocab)
-        ends = end_tokens(checkpoint.folder, tokenizer, vocab)
+        tokenizer = load_tokenizer(checkpoint.place, vocab)
+        ends = end_tokens(checkpoint.place, tokenizer, vocab)
     if text is not None:
         check_text(tokenizer, checkpoint.shape, *text)
     with step("measuring activations and quantising", console=console):

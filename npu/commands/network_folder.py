@@ -36,6 +36,7 @@ from npu.runtime.plan_files import IMAGE, PLAN, files_of
 from npu.runtime.report_table import report_table
 from npu.tables import FitTable, pairs
 from weights.checkpoint import Checkpoint
+from weights.stored.gguf_header import is_gguf
 
 SUFFIXES = (".onnx", ".mlir", ".mlirbc", ".tflite")
 PASSES = "passes"
@@ -53,7 +54,8 @@ RANDOM = "random:"
 def is_network(name: str) -> bool:
     """Say whether an argument of `npu compile` is a file of a network, and no decoder."""
     path = Path(name)
-    return (path.suffix in SUFFIXES or path.is_file()) and not is_decoder(path)
+    network = path.suffix in SUFFIXES or path.is_file()
+    return network and not is_decoder(path) and not is_gguf(path)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

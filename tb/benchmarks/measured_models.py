@@ -27,10 +27,11 @@ from spec.regs import StartState
 from tb.benchmarks.benchmark_load import BenchmarkLoad, ProgramRun
 from tb.models.sample_model import TEXT
 from weights.formats.recipe import INT8, Encoding
-from weights.importer import CONFIG, parse_config
+from weights.importer import parse_config
 from weights.model import AnyLinear, Block, Linear, Norm, QuantizedModel
 from weights.quantize import quantize_checkpoint
 from weights.shipped import CHECKPOINTS
+from weights.stored.folder import CONFIG
 from weights.synthetic import random_narrow
 
 EDGE = 16

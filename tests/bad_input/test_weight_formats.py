@@ -21,7 +21,8 @@ from tb.models import profile
 from tests.bad_input.nothing import nothing_there
 from weights import covariance
 from weights.calibrate import SCALES_FILE, calibrate, save_scales
-from weights.importer import WEIGHTS, load_checkpoint
+from weights.importer import load_checkpoint
+from weights.stored.folder import WEIGHTS
 from weights.synthetic import random_checkpoint, random_tokens, shape_of, write_checkpoint
 
 MODEL = str(ROOT / "weights" / "checkpoints" / "gpt2-tiny")

@@ -20,7 +20,8 @@ from safetensors.numpy import load_file, save_file
 from npu.cli import command_line
 from tests.bench.process import npu
 from weights.calibrate import SCALES_FILE, calibrate, save_scales
-from weights.importer import INDEX, WEIGHTS, load_checkpoint
+from weights.importer import load_checkpoint
+from weights.stored.folder import INDEX, WEIGHTS
 from weights.synthetic import random_checkpoint, random_tokens, shape_of, write_checkpoint
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from weights.architecture import Architecture, Config, Stored
+from weights.architecture import Architecture, Config, GgufForm, Stored
 from weights.checkpoint import CheckpointShape
 from weights.reference import GELU, GELU_TANH
 
@@ -91,4 +91,15 @@ ARCHITECTURE = Architecture(
     parse=parse,
     write=write,
     stored=stored,
+    gguf=GgufForm(
+        {
+            "context_length": "n_positions",
+            "embedding_length": "n_embd",
+            "block_count": "n_layer",
+            "feed_forward_length": "n_inner",
+            "attention.head_count": "n_head",
+            "attention.layer_norm_epsilon": "layer_norm_epsilon",
+            "vocab_size": "vocab_size",
+        }
+    ),
 )

@@ -10,12 +10,29 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from weights.architecture import Architecture, Config, Stored
+from weights.architecture import Architecture, Config, GgufForm, Stored
 from weights.checkpoint import CheckpointShape
 from weights.reference import SILU
 
 BUFFERS = re.compile(r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq")
 """The frequencies of the rotary embedding, which old checkpoints store."""
+GGUF = GgufForm(
+    {
+        "context_length": "max_position_embeddings",
+        "embedding_length": "hidden_size",
+        "block_count": "num_hidden_layers",
+        "feed_forward_length": "intermediate_size",
+        "attention.head_count": "num_attention_heads",
+        "attention.head_count_kv": "num_key_value_heads",
+        "attention.key_length": "head_dim",
+        "attention.layer_norm_rms_epsilon": "rms_norm_eps",
+        "rope.freq_base": "rope_theta",
+        "vocab_size": "vocab_size",
+    },
+    optional=("attention.head_count_kv", "attention.key_length", "rope.freq_base", "vocab_size"),
+    rotary=True,
+)
+"""Of all that are built alike."""
 
 
 def parse_common(
@@ -138,4 +155,12 @@ ARCHITECTURE = Architecture(
     parse=parse,
     write=write,
     stored=stored,
+    gguf=replace(
+        GGUF,
+        present=(
+            ("attention_bias", "blk.0.attn_q.bias"),
+            ("mlp_bias", "blk.0.ffn_gate.bias"),
+        ),
+        permuted=True,
+    ),
 )

@@ -9,7 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weights.architecture import Architecture, Config
-from weights.architectures.llama import BUFFERS, parse_common, stored, with_window, write_common
+from weights.architectures.llama import (
+    BUFFERS,
+    GGUF,
+    parse_common,
+    stored,
+    with_window,
+    write_common,
+)
 from weights.checkpoint import CheckpointShape
 
 
@@ -57,4 +64,5 @@ ARCHITECTURE = Architecture(
     parse=parse,
     write=write,
     stored=stored,
+    gguf=GGUF,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weights.architecture import Architecture, Config, Stored
-from weights.architectures.llama import BUFFERS, parse_common, write_common
+from weights.architectures.llama import BUFFERS, GGUF, parse_common, write_common
 from weights.architectures.llama import stored as stored_common
 from weights.checkpoint import CheckpointShape
 
@@ -53,4 +53,5 @@ ARCHITECTURE = Architecture(
     parse=parse,
     write=write,
     stored=stored,
+    gguf=replace(GGUF, present=(("attention_bias", "blk.0.attn_q.bias"),)),
 )

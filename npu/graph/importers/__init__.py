@@ -22,6 +22,7 @@ _SUFFIXES = {
     ".mlir": "stablehlo",
     ".mlirbc": "stablehlo",
     ".tflite": "tflite",
+    ".gguf": "checkpoint",
 }
 _MODULES = {
     "onnx": "onnx_file",
@@ -57,9 +58,9 @@ def read(
     """Read a network.
 
     Args:
-        source: a path, of a file or of the folder of a checkpoint, the bytes of a file, the text
-            of an MLIR module, or a live object: `onnx.ModelProto`, a module of jaxlib's MLIR,
-            `jax.export.Exported`, `weights.checkpoint.Checkpoint`.
+        source: a path, of a file or of the folder of a checkpoint, the bytes of a file but of
+            GGUF, the text of an MLIR module, or a live object: `onnx.ModelProto`, a module of
+            jaxlib's MLIR, `jax.export.Exported`, `weights.checkpoint.Checkpoint`.
         shapes: of inputs with free dimensions, by name.
         constants: values of inputs that are to be constants of the graph, by name.
 
@@ -81,7 +82,7 @@ def read(
 
 
 def opened(source: Any) -> Any:  # noqa: ANN401
-    """Return the checkpoint of a folder, and any other source as it is. Raises GraphError."""
+    """Return the checkpoint of a path that is one, and any other source. Raises GraphError."""
     if isinstance(source, str | Path) and kind_of(source) == "checkpoint":
         return _module("checkpoint", source).checkpoint_of(source)
     return source
@@ -140,7 +141,8 @@ def kind_of(source: Any) -> str:  # noqa: ANN401
             return "checkpoint"
         try:
             with path.open("rb") as file:
-                return _by_content(file.read(16))
+                head = file.read(16)
+            return "checkpoint" if head.startswith(b"GGUF") else _by_content(head)
         except OSError as error:
             raise GraphError(f"{path}: {error.strerror or error}") from None
     if isinstance(source, bytes | bytearray):

@@ -24,9 +24,10 @@ from npu.compiler.model_plan import (
 from npu.planner.placement import Placement
 from spec.isa.operands import Limits
 from weights.formats.recipe import INT8_WEIGHTS, parse_recipe
-from weights.importer import WEIGHTS, load_shape
+from weights.importer import load_shape
 from weights.quantize import quantize_checkpoint
 from weights.shipped import shipped
+from weights.stored.folder import WEIGHTS
 from weights.synthetic import random_model, shape_of
 
 BIG: dict[str, Any] = {

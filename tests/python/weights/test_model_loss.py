@@ -32,9 +32,14 @@ class Pairs:
 
     name = "pairs"
     end = None
+    chat_template = None
 
     def encode(self, text: str) -> list[int]:
         """Return 1 and an id for each two letters."""
+        return self.ids(text)
+
+    def ids(self, text: str) -> list[int]:
+        """Return the same."""
         return [1, *(2 + len(text[i : i + 2]) for i in range(0, len(text), 2))]
 
     def decode(self, ids: Sequence[int]) -> str:

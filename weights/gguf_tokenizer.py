@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tokenizer in the metadata of a GGUF file, built of the parts of the package tokenizers.
+
+Vocabularies of bytes with merges (`gpt2`) say by a name how a text is cut into words; those of
+sentencepiece (`llama`) have scores instead of merges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from weights.stored.gguf_header import read_header
+
+KEY = "tokenizer.ggml."
+CHAT_TEMPLATE = "tokenizer.chat_template"
+CONTROL, USER = 3, 4
+"""Types of tokens that are found in a text before it is cut: special ones and others."""
+END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
+"""What names tokens that end a text, a turn or a message."""
+SPECIAL = {"bos": "bos_token", "eos": "eos_token", "unknown": "unk_token", "padding": "pad_token"}
+"""Special tokens by their key and by the name that transformers gives them."""
+_CASES = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
+_REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+WORDS = {
+    "gpt-2": None,
+    "smollm": None,
+    "llama-bpe": _CASES + "{1,3}" + _REST,
+    "qwen2": _CASES + _REST,
+}
+"""How text is cut, by tokenizer.ggml.pre: an expression, None for that of GPT-2."""
+
+
+class GgufTokenizerError(ValueError):
+    """A file has no tokenizer, or one that is not known."""
+
+
+def tokenizer_of(path: Path) -> tuple[Any, list[int]]:
+    """Return the tokenizer of a file, as transformers has them, and the ids that end a text.
+
+    Raises:
+        GgufTokenizerError: there is none, or one of an unknown kind; names key, given, allowed.
+        CheckpointError: the header is damaged.
+    """
+    given = _Metadata(read_header(path, str(path)).metadata, str(path))
+    kind = given.of("model", str)
+    builders: dict[str, Callable[[_Metadata], Any]] = {"gpt2": _of_bytes, "llama": _of_pieces}
+    if kind not in builders:
+        raise given.refusal("model", repr(kind), str(list(builders)))
+    try:
+        found = _completed(builders[kind](given), given, bos=kind == "llama")
+    except GgufTokenizerError:
+        raise
+    except Exception as error:  # whatever the library makes of a vocabulary
+        raise GgufTokenizerError(
+            f"{path}: the tokenizer cannot be read: {' '.join(str(error).split())}"
+        ) from error
+    return found, [given.of(key, int) for key in END_KEYS if given.has(key)]
+
+
+class _Metadata:
+    """The entries of a tokenizer."""
+
+    def __init__(self, content: dict[str, Any], source: str) -> None:
+        self.content, self.source = content, source
+        self.tokens: list[str] = self.of("tokens", list)
+
+    def refusal(self, key: str, given: str, allowed: str) -> GgufTokenizerError:
+        return GgufTokenizerError(f"{self.source}: {KEY}{key}: given {given}, allowed {allowed}")
+
+    def has(self, key: str) -> bool:
+        return KEY + key in self.content
+
+    def of(self, key: str, kind: type[Any], usual: Any = None) -> Any:  # noqa: ANN401
+        """Return an entry of a type, or what is usual without one."""
+        found: Any = self.content.get(KEY + key, usual)
+        if type(found) is not kind:
+            given = "none" if found is None else type(found).__name__
+            raise self.refusal(key, given, kind.__name__)
+        if key.endswith("_token_id") and not 0 <= found < len(self.tokens):
+            raise self.refusal(key, str(found), f"0 to {len(self.tokens) - 1}, a token")
+        return found
+
+    def by_token(self, key: str, usual: Any = None) -> list[Any]:  # noqa: ANN401
+        """Return a list with an entry for each token."""
+        found: list[Any] = self.of(key, list, usual)
+        if len(found) != len(self.tokens):
+            raise self.refusal(key, f"{len(found)} entries", f"{len(self.tokens)}, as tokens")
+        return found
+
+    def vocabulary(self) -> dict[str, int]:
+        return {token: index for index, token in enumerate(self.tokens)}
+
+    def special(self, name: str) -> str | None:
+        """Return the text of a special token."""
+        key = f"{name}_token_id"
+        return self.tokens[self.of(key, int)] if self.has(key) else None
+
+
+def _of_bytes(given: _Metadata) -> Any:  # noqa: ANN401
+    """Return a tokenizer of bytes that merges make tokens of."""
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+    cut = given.of("pre", str, "none")
+    if cut not in WORDS:
+        raise given.refusal("pre", repr(cut), str(list(WORDS)))
+    merges = [tuple(one.split(" ")) for one in given.of("merges", list)]
+    wrong = next((one for one in merges if len(one) != 2), None)
+    if wrong is not None:
+        raise given.refusal("merges", repr(" ".join(wrong)), "two tokens with a blank between")
+    found = Tokenizer(models.BPE(given.vocabulary(), merges, ignore_merges=cut == "llama-bpe"))
+    if cut == "qwen2":
+        found.normalizer = normalizers.NFC()
+    words = WORDS[cut]
+    parts: list[Any] = [pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=words is None)]
+    if words is not None:
+        parts.insert(0, pre_tokenizers.Split(Regex(words), "isolated"))
+    if cut == "smollm":
+        parts.insert(0, pre_tokenizers.Digits(individual_digits=True))
+    found.pre_tokenizer = pre_tokenizers.Sequence(parts)
+    found.decoder = decoders.ByteLevel()
+    return found
+
+
+def _of_pieces(given: _Metadata) -> Any:  # noqa: ANN401
+    """Return a tokenizer of sentencepiece: of two pieces that make one the best scored first."""
+    from tokenizers import Tokenizer, decoders, models, normalizers
+    from transformers.tokenization_utils_base import generate_merges
+
+    vocabulary, scores = given.vocabulary(), given.by_token("scores")
+    merges = generate_merges(vocabulary, dict(zip(given.tokens, scores, strict=True)))
+    unknown = given.special("unknown")
+    model = models.BPE(vocabulary, merges, unk_token=unknown, fuse_unk=True, byte_fallback=True)
+    found = Tokenizer(model)
+    blank, before = normalizers.Replace(" ", "▁"), given.of("add_space_prefix", bool, True)
+    found.normalizer = normalizers.Sequence([normalizers.Prepend("▁")] * before + [blank])
+    found.decoder = decoders.Sequence(
+        [
+            decoders.Replace("▁", " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            *[decoders.Strip(" ", 1, 0)] * before,
+        ]
+    )
+    return found
+
+
+def _completed(found: Any, given: _Metadata, *, bos: bool) -> Any:  # noqa: ANN401
+    """Return a tokenizer with its special tokens and the chat template.
+
+    A prompt goes on, so nothing is put behind it, whatever add_eos_token says.
+    """
+    from tokenizers import AddedToken
+    from tokenizers.processors import TemplateProcessing
+    from transformers import PreTrainedTokenizerFast
+
+    kinds = given.by_token("token_type", [1] * len(given.tokens))
+    for kind, special in ((CONTROL, True), (USER, False)):
+        found.add_tokens(
+            [
+                AddedToken(token, special=special, normalized=False)
+                for token, one in zip(given.tokens, kinds, strict=True)
+                if one == kind
+            ]
+        )
+    first = given.special("bos")
+    if first is not None and given.of("add_bos_token", bool, bos):
+        found.post_processor = TemplateProcessing(
+            single=[first, "$A"], special_tokens=[(first, given.of("bos_token_id", int))]
+        )
+    names = {theirs: given.special(ours) for ours, theirs in SPECIAL.items()}
+    template = given.content.get(CHAT_TEMPLATE)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=found,
+        chat_template=template if isinstance(template, str) else None,
+        **{name: token for name, token in names.items() if token is not None},
+    )

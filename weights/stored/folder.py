@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model in a folder as Hugging Face has it: config.json, and files of safetensors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes  # noqa: F401  (tells numpy of bfloat16, for which safetensors asks it by name)
+from safetensors import SafetensorError, safe_open
+
+from weights.architecture import Architecture, Config, Stored
+from weights.architectures import ARCHITECTURES
+from weights.checkpoint import CheckpointError, CheckpointShape
+from weights.stored.form import StoredTensor
+
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+DTYPES = ("F64", "F32", "F16", "BF16")
+"""Types of stored tensors, as safetensors calls them; all become float32."""
+WRAPPERS = ("module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
+"""Words that PyTorch's wrappers of modules (compiled, parallel, recomputed) put into names."""
+
+
+class FolderModel:
+    """A folder and what it says.
+
+    Attributes:
+        architecture: as model_type of config.json names it.
+        config: the content of config.json.
+        dtypes: of stored tensors that are read.
+    """
+
+    dtypes: tuple[str, ...] = DTYPES
+
+    def __init__(self, folder: Path, source: str) -> None:
+        """Read config.json.
+
+        Raises:
+            CheckpointError: it is missing, damaged, or of another architecture.
+        """
+        self.folder, self.source = folder, source
+        self.config = Config(_read_json(folder / CONFIG, source), source)
+        self.architecture = architecture_of(self.config)
+
+    def layout(self, shape: CheckpointShape) -> list[Stored]:
+        """Return every tensor by its name without prefix."""
+        return self.architecture.layout(shape)
+
+    def key(self, name: str) -> str | None:
+        """Return a name without wrappers and prefix, None of a buffer."""
+        short = ".".join(word for word in name.split(".") if word not in WRAPPERS)
+        short = short.removeprefix(self.architecture.prefix)
+        return None if self.architecture.buffers.fullmatch(short) else short
+
+    def tensors(self) -> Iterator[StoredTensor]:
+        """Yield the tensors of all files; an error of reading one is raised by its file's name."""
+        for file in self._files():
+            path = self.folder / file
+            if not path.is_file():
+                raise CheckpointError(f"{self.source}: shard {file} is missing in {self.folder}")
+            try:
+                yield from _of_file(path)
+            except (SafetensorError, TypeError, OSError) as error:
+                raise CheckpointError(f"{self.source}: {file} cannot be read: {error}") from error
+
+    def _files(self) -> list[str]:
+        if (self.folder / WEIGHTS).is_file():
+            return [WEIGHTS]
+        if not (self.folder / INDEX).is_file():
+            raise CheckpointError(
+                f"{self.source}: no weights in {self.folder}; allowed is {WEIGHTS}, or {INDEX} "
+                "with shards"
+            )
+        weight_map = _read_json(self.folder / INDEX, self.source).get("weight_map")
+        if not isinstance(weight_map, dict) or not weight_map:
+            raise CheckpointError(
+                f"{self.source}: {INDEX}: given no weight_map, allowed name to file"
+            )
+        return sorted({_shard_name(name, file, self.source) for name, file in weight_map.items()})
+
+
+def architecture_of(config: Config) -> Architecture:
+    """Return the architecture that config.json names. Raises CheckpointError for another one."""
+    family = config.content.get("model_type")
+    if not isinstance(family, str) or family not in ARCHITECTURES:
+        raise config.refusal("model_type", str(list(ARCHITECTURES)))
+    return ARCHITECTURES[family]
+
+
+def _of_file(path: Path) -> Iterator[StoredTensor]:
+    with safe_open(path, framework="np") as shard:
+        for name in shard.keys():  # noqa: SIM118 (a safetensors handle is no mapping)
+            piece = shard.get_slice(name)
+            load = partial(shard.get_tensor, name)
+            yield StoredTensor(name, tuple(piece.get_shape()), piece.get_dtype(), load)
+
+
+def _read_json(path: Path, source: str) -> dict[str, Any]:
+    if not path.is_file():
+        raise CheckpointError(f"{source}: {path.name} is missing in {path.parent}")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{source}: {path.name} is not JSON: {error}") from error
+    except OSError as error:
+        raise CheckpointError(f"{source}: {path.name} cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{source}: {path.name}: given {type(content).__name__}, allowed map")
+    return content
+
+
+def _shard_name(name: str, file: object, source: str) -> str:
+    """Return the file of a tensor as the index has it: the plain name of a safetensors file."""
+    if not isinstance(file, str) or Path(file).name != file or Path(file).suffix != ".safetensors":
+        raise CheckpointError(
+            f"{source}: {INDEX}: tensor {name!r}: given file {file!r}, "
+            "allowed the name of a .safetensors file in the folder"
+        )
+    return file
