@@ -33,6 +33,10 @@ NAMES = {
     "q_norm": "attn_q_norm",
     "k_norm": "attn_k_norm",
 }
+FACTORS = {"Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2), "Q5_K": (0, 2), "Q6_K": (208,)}
+"""Where blocks of 256 numbers have their factors, of half precision."""
+SMALL = {"Q2_K": 2e-3, "Q3_K": 3e-4, "Q4_K": 1e-4, "Q5_K": 5e-5, "Q6_K": 2e-5}
+"""Sizes of factors with which numbers are about as large as weights are."""
 F32 = gguf.GGMLQuantizationType.F32
 WORDS = ["<|end|>", "<|turn|>", *"abcdefghijklmnopqrstuvwxyz0123456789 .,ĠĊ", "th", "the", "Ġthe"]
 """Of the tokenizer that files get: special tokens, letters, and what merges make of them."""
@@ -45,6 +49,19 @@ def stored_name(name: str) -> str:
         return NAMES[name]
     *block, part, kind = name.split(".")
     return ".".join([*(("blk", block[1]) if block else ()), NAMES[part], kind])
+
+
+def random_blocks(
+    kind: gguf.GGMLQuantizationType, shape: tuple[int, ...], seed: int
+) -> npt.NDArray[np.uint8]:
+    """Return random rows of a type of 256 numbers a block, as bytes; factors are small."""
+    random = np.random.default_rng(seed)
+    size = gguf.GGML_QUANT_SIZES[kind][1]
+    blocks = random.integers(0, 256, (*shape[:-1], shape[-1] // 256, size), np.uint8)
+    for at in FACTORS[kind.name]:
+        factors = random.uniform(0.5, 1.5, blocks.shape[:-1]) * SMALL[kind.name]
+        blocks[..., at : at + 2] = factors.astype("<f2")[..., None].view(np.uint8)
+    return blocks.reshape(*shape[:-1], -1)
 
 
 def permuted(rows: npt.NDArray[Any], heads: int) -> npt.NDArray[Any]:
@@ -119,6 +136,8 @@ def write_gguf(
 ) -> Path:
     """Write a checkpoint; matrices whose rows are whole blocks are of a type, the rest float32.
 
+    Types of 256 numbers a block, to which the package does not quantise, get random blocks.
+
     Args:
         checkpoint: the model.
         path: of the file.
@@ -133,9 +152,12 @@ def write_gguf(
     for key, value in entries.items():
         _add(writer, key, value)
     block = gguf.GGML_QUANT_SIZES[kind][0]
-    for name, tensor in (tensors_of(checkpoint) if tensors is None else tensors).items():
+    given = tensors_of(checkpoint) if tensors is None else tensors
+    for seed, (name, tensor) in enumerate(given.items()):
         if kind == F32 or tensor.ndim < 2 or tensor.shape[-1] % block:
             writer.add_tensor(name, tensor)
+        elif kind.name in FACTORS:
+            writer.add_tensor(name, random_blocks(kind, tensor.shape, seed), raw_dtype=kind)
         else:
             writer.add_tensor(name, gguf.quantize(tensor, kind), raw_dtype=kind)
     writer.write_header_to_file()

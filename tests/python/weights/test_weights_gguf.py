@@ -10,10 +10,18 @@ import gguf
 import numpy as np
 import pytest
 
-from tests.python.weights.gguf_files import WORDS, tokenizer_metadata, write_gguf
+from tests.python.weights.gguf_files import (
+    MERGES,
+    WORDS,
+    tensors_of,
+    tokenizer_metadata,
+    write_gguf,
+)
 from weights.calibrate import cache_path, scales_for
 from weights.checkpoint import CheckpointShape, digest
 from weights.importer import load_checkpoint, load_shape
+from weights.stored.gguf_file import GgufModel
+from weights.stored.gguf_header import read_header
 from weights.synthetic import random_checkpoint, shape_of
 from weights.tokenizer import end_tokens, load_tokenizer
 
@@ -107,3 +115,90 @@ def test_a_vocabulary_size_that_is_not_written_down(tmp_path: Path) -> None:
     gone = {"llama.vocab_size": None, "llama.attention.head_count_kv": None}
     path = write_gguf(random_checkpoint(shape, 1), tmp_path / "model.gguf", metadata=gone)
     assert load_checkpoint(path).shape == shape
+
+
+def test_scaled_frequencies(tmp_path: Path) -> None:
+    """Their factors are those of LLaMA 3; other kinds of scaling have keys of their own."""
+    checkpoint, theta = random_checkpoint(shape_of("llama", head_dim=64), 1), 10000.0
+    wave = 2 * np.pi * theta ** (np.arange(32) / 32)
+    smooth = (8192 / wave - 1) / 3
+    middle = 1 / ((1 - smooth) / 32 + smooth)
+    factors = np.where(wave < 8192 / 4, 1, np.where(wave > 8192, 32, middle))
+    assert 0 < (factors % 31 != 1).sum() < 32
+    tensors = tensors_of(checkpoint) | {"rope_freqs.weight": factors.astype(np.float32)}
+    path = write_gguf(checkpoint, tmp_path / "model.gguf", tensors=tensors)
+    assert GgufModel(path, "x").config.content["rope_scaling"] == {
+        "rope_type": "llama3",
+        "factor": 32.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    }
+    keys = {"type": "yarn", "factor": 4.0, "original_context_length": 6, "finetuned": True}
+    metadata = {f"llama.rope.scaling.{key}": value for key, value in keys.items()}
+    write_gguf(checkpoint, path, metadata=metadata)
+    assert GgufModel(path, "x").config.content["rope_scaling"] == {
+        "rope_type": "yarn",
+        "factor": 4.0,
+        "original_max_position_embeddings": 6,
+    }
+
+
+CUTS = {
+    "gpt-2": ["1234", "Ġ12", "Ċ", "Ċ", "the"],
+    "smollm": ["1", "2", "3", "4", "Ġ", "1", "2", "Ċ", "Ċ", "the"],
+    "llama-bpe": ["123", "4", "Ġ", "12", "ĊĊ", "the"],
+    "qwen2": ["1", "2", "3", "4", "Ġ", "1", "2", "ĊĊ", "the"],
+}
+
+
+@pytest.mark.parametrize(("cut", "wanted"), CUTS.items())
+def test_how_texts_are_cut(tmp_path: Path, cut: str, wanted: list[str]) -> None:
+    """Merges join what stands in one word."""
+    tokens = [*WORDS, "12", "34", "1234", "123", "Ġ12", "ĊĊ", "xy"]
+    merges = [*MERGES, "1 2", "3 4", "12 34", "12 3", "Ġ 12", "Ċ Ċ"]
+    metadata = tokenizer_metadata(pre=cut, tokens=tokens, token_type=None, merges=merges)
+    path = write_gguf(random_checkpoint(SHAPES[2], 1), tmp_path / "model.gguf", metadata=metadata)
+    tokenizer = load_tokenizer(path, 80)
+    assert [tokens[index] for index in tokenizer.encode("1234 12\n\nthe")] == wanted
+    # A word that is a token needs no merges, in LLaMA 3.
+    assert len(tokenizer.encode("xy")) == (1 if cut == "llama-bpe" else 2)
+
+
+def test_blocks_of_256(tmp_path: Path) -> None:
+    """Q4_K and Q6_K number by number, as the structures of llama.cpp say."""
+    checkpoint = random_checkpoint(shape_of("llama", hidden=256, ffn=256, layers=1), 1)
+    for kind, number in (("Q4_K", _q4_k), ("Q6_K", _q6_k)):
+        path = write_gguf(checkpoint, tmp_path / f"{kind}.gguf", gguf.GGMLQuantizationType[kind])
+        places = read_header(path, "").tensors
+        place = places["blk.0.ffn_up.weight"]
+        size = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[kind]][1]
+        blocks = np.frombuffer(path.read_bytes(), np.uint8, 256 * size, place.start)
+        wanted = [[number(row, index) for index in range(256)] for row in blocks.reshape(256, -1)]
+        found = load_checkpoint(path).tensors["h.0.up.weight"].T
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def _half(block: np.ndarray, at: int) -> float:
+    return float(block[at : at + 2].view("<f2")[0])
+
+
+def _q4_k(block: np.ndarray, index: int) -> float:
+    """Return number 0 to 255 of a block: d, dmin, 12 bytes of scales and minima, 4-bit codes."""
+    part, scales = index // 32, [int(one) for one in block[4:16]]
+    scale, least = scales[part % 4] & 63, scales[part % 4 + 4] & 63
+    if part >= 4:
+        low = scales[part + 4]
+        scale = low & 15 | scales[part - 4] >> 6 << 4
+        least = low >> 4 | scales[part] >> 6 << 4
+    code = int(block[16 + index // 64 * 32 + index % 32]) >> 4 * (part % 2) & 15
+    return _half(block, 0) * scale * code - _half(block, 2) * least
+
+
+def _q6_k(block: np.ndarray, index: int) -> float:
+    """Return number 0 to 255 of a block: low 4 bits, high 2 bits, 16 scales, d."""
+    half, part, lane = index // 128, index % 128 // 32, index % 32
+    low = int(block[64 * half + 32 * (part % 2) + lane]) >> 4 * (part // 2) & 15
+    high = int(block[128 + 32 * half + lane]) >> 2 * part & 3
+    scale = int(block[192 + index // 16].view(np.int8))
+    return _half(block, 208) * scale * ((low | high << 4) - 32)
