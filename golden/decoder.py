@@ -71,8 +71,12 @@ class KeyValues:
     v: Int8Array
 
     def followed_by(self, k: Int8Array, v: Int8Array) -> KeyValues:
-        """Return these positions and then those of k and v."""
-        return KeyValues(np.concatenate([self.k, k]), np.concatenate([self.v, v]))
+        """Return these positions and then those of k and v (..., S, G)."""
+        before = (*k.shape[:-2], *self.k.shape)
+        return KeyValues(
+            np.concatenate([np.broadcast_to(self.k, before), k], axis=-2),
+            np.concatenate([np.broadcast_to(self.v, before), v], axis=-2),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -300,7 +304,7 @@ def embed(model: QuantizedModel, ids: Sequence[int], pos: int = 0) -> Int16Array
 
 
 def _block(model: QuantizedModel, layer: int, x: Int16Array, past: KeyValues | None) -> BlockTrace:
-    """Run one block on (..., S, H); only without a past there may be leading axes."""
+    """Run one block on (..., S, H) behind a past (P, G), which leading axes share."""
     params = model.blocks[layer]
     norm1 = norm(model, x, params.norm1)
     queries, keys = (
@@ -398,7 +402,7 @@ def run(
 ) -> ModelTrace:
     """Run all blocks, the final norm and the head on an embedding (S, H), behind a past per layer.
 
-    Without a past the embedding may have leading axes, one sequence each.
+    The embedding may have leading axes, one sequence each; all have the same past.
     """
     blocks: list[BlockTrace] = []
     x = embedding
@@ -409,9 +413,17 @@ def run(
     return ModelTrace(embedding, tuple(blocks), final, linear16(final, model.head))
 
 
+def beginning(model: QuantizedModel) -> list[KeyValues]:
+    """Return keys and values of what stands before every text, per layer: the sink, or nothing."""
+    if model.sink is None:
+        nothing = np.empty((0, model.shape.kv_columns), np.int8)
+        return [KeyValues(nothing, nothing)] * model.shape.layers
+    return [KeyValues(k[None], v[None]) for k, v in zip(model.sink.k, model.sink.v, strict=True)]
+
+
 def forward_trace(model: QuantizedModel, ids: Sequence[int]) -> ModelTrace:
-    """Run the whole network on token ids at positions 0..S-1 and keep every tensor."""
-    return run(model, embed(model, ids))
+    """Run the whole network on a text's token ids and keep every tensor of their rows."""
+    return run(model, embed(model, ids, model.first), beginning(model))
 
 
 def residuals(model: QuantizedModel, ids: Sequence[int]) -> tuple[Int16Array, ...]:
@@ -420,18 +432,19 @@ def residuals(model: QuantizedModel, ids: Sequence[int]) -> tuple[Int16Array, ..
 
 
 def forward(model: QuantizedModel, ids: Sequence[int]) -> Int16Array:
-    """Return the logits (S, V) int16 of token ids at positions 0..S-1."""
+    """Return the logits (S, V) int16 of a text's token ids."""
     return forward_trace(model, ids).logits
 
 
 def forward_rows(model: QuantizedModel, rows: npt.NDArray[np.integer[Any]]) -> Int16Array:
-    """Return the logits (R, T, V) int16 of R sequences (R, T) of ids, each from position 0 on.
+    """Return the logits (R, T, V) int16 of R sequences (R, T) of ids, each a text of its own.
 
     Raises:
         ContextFullError, ValueError: as `embed`.
 
     """
-    tokens = _checked("forward_rows", model, rows, 0, dimensions=2)
+    tokens = _checked("forward_rows", model, rows, model.first, dimensions=2)
     together = max(1, ROWS_AT_ONCE // tokens.shape[1])
     parts = [tokens[start : start + together] for start in range(0, len(tokens), together)]
-    return np.concatenate([run(model, _embed(model, part, 0)).logits for part in parts])
+    first, past = model.first, beginning(model)
+    return np.concatenate([run(model, _embed(model, part, first), past).logits for part in parts])

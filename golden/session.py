@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from golden.decoder import ContextFullError, Int16Array, KeyValues, ModelTrace, embed, run
+from golden.decoder import ContextFullError, Int16Array, ModelTrace, beginning, embed, run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,9 +27,8 @@ class GoldenSession:
     """
 
     def __init__(self, model: QuantizedModel) -> None:
-        nothing = np.empty((0, model.shape.kv_columns), np.int8)
         self.model = model
-        self.cache = [KeyValues(nothing, nothing) for _ in range(model.shape.layers)]
+        self.cache = beginning(model)
 
     @property
     def length(self) -> int:
@@ -95,10 +92,10 @@ def generate(
     produced = [greedy(session.prefill(ids)[-1])]
     while len(produced) < count and produced[-1] != eos:
         if session.length == model.shape.context:
+            most = model.shape.context - model.first - len(ids) + 1
             raise ContextFullError(
                 f"generate: context full: given a prompt of {len(ids)} and {count} tokens to "
-                f"produce, allowed at most {model.shape.context - len(ids) + 1} with a context of "
-                f"{model.shape.context}",
+                f"produce, allowed at most {most} with a context of {model.shape.context}",
                 produced,
             )
         produced.append(greedy(session.step(produced[-1])))

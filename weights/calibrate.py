@@ -26,9 +26,10 @@ import numpy.typing as npt
 
 from weights.checkpoint import Checkpoint, CheckpointError, digest
 from weights.corpus import read_corpus, windows
-from weights.equalize import equalize
+from weights.equalize import act_factors, balance, equalize
 from weights.importer import load_checkpoint
-from weights.reference import Floats, check_tokens, forward
+from weights.reference import Floats, check_tokens, watch
+from weights.sink import is_sink, with_sink
 from weights.tokenizer import Tokenizer, TokenizerError, has_tokenizer, load_tokenizer
 
 T = TypeVar("T")
@@ -45,13 +46,18 @@ PIECE = 2048
 LONGEST = 2048
 """Positions of a row of the calibration text at most."""
 BATCH = 8
-SCORES = 1 << 28
+SCORES = 1 << 26
 """Rows of tokens in one forward pass of the measurement; fewer if it has more scores than this."""
 SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
 LARGEST = float(np.finfo(np.float32).max)
 """Between these lie the magnitudes of activations that are not zero."""
 CLIPPED = ("q", "k", "q_rope", "k_rope", "v", "ctx", "gate", "silu", "up", "act")
 """Tensors of a layer that are clipped at the percentile."""
+INNER = ("gate", "silu", "up", "act")
+"""Of these, those that hold the largest magnitude that was seen where the model has a sink: large
+values that remain behind it carry what the model knows, a percent of its bits and more."""
+FOR_HEAD = 0.25
+"""The share of the head's rows in the int8 units of a final norm behind a sink."""
 
 
 class ScalesError(ValueError):
@@ -68,10 +74,14 @@ class ActivationScales:
             seen, "h.{l}.q", ".k", ".v", ".ctx", ".up", ".act" and, with a gate, ".gate", ".silu"
             the 99.99 percentile of it. Rotated and not, a query or key has one range.
         channels: "h.{l}.norm1", "h.{l}.norm2" and "norm": H numbers, the largest magnitude of
-            every channel of the normalised row before gain and bias.
+            every channel of the normalised row before gain and bias. With a sink that of "norm" is
+            divided between norm and head, and "h.{l}.inner" are F powers of two that the outputs
+            of `up` are to be divided by.
         provenance: how they were made.
         equalized: whether the checkpoint is to be equalised; not where the weights were trained on
             the grid of a narrow format.
+        sink: token whose keys and values at position 0 are constants (weights.sink), None for a
+            model without massive activations there.
     """
 
     digest: str
@@ -79,6 +89,7 @@ class ActivationScales:
     channels: dict[str, tuple[float, ...]]
     provenance: dict[str, str]
     equalized: bool = True
+    sink: int | None = None
 
     def __post_init__(self) -> None:
         """Check every number: 0, or a magnitude that a float32 network can have."""
@@ -155,6 +166,7 @@ def calibrate(
     provenance: dict[str, str] | None = None,
     *,
     equalized: bool = True,
+    sink: int | None = None,
 ) -> ActivationScales:
     """Measure the activations of the equalised checkpoint on rows of tokens.
 
@@ -163,12 +175,15 @@ def calibrate(
         tokens: (R, T) ids; every row starts at position 0.
         provenance: anything to be recorded with the scales.
         equalized: False for a checkpoint that is to stay as it is.
+        sink: the token that stands in front of every row and is not measured, None for none.
 
     Raises:
         ScalesError: an activation overflows float32.
         ValueError: wrong type or rank, no or too many positions, or an id outside the vocabulary.
     """
+    tokens = with_sink(tokens, sink)
     check_tokens("calibrate", checkpoint, tokens)
+    measured_from = int(sink is not None)
     model = equalize(checkpoint) if equalized else checkpoint
     rows, length = tokens.shape
     batch = max(1, min(BATCH, SCORES // (checkpoint.shape.heads * length**2)))
@@ -182,11 +197,13 @@ def calibrate(
                 f"calibrate: {checkpoint.source}: {name} is not finite on the calibration text, "
                 "allowed weights whose activations are finite in float32"
             )
+        if name != "logits":  # of which a piece may come
+            values = values[..., measured_from:, :]
         key = name.rsplit(".", 1)[-1]
         if name in ("residual", "addend", "logits"):
             target = "logits" if name == "logits" else "residual"
             limits[target] = max(limits[target], float(np.abs(values).max()))
-        elif key.startswith("norm"):
+        elif key.startswith("norm") or (sink is not None and key in INNER):
             seen = np.abs(values).max(axis=(0, 1))
             channels[name] = np.maximum(channels[name], seen) if name in channels else seen
         elif key in CLIPPED:
@@ -195,8 +212,10 @@ def calibrate(
 
     with np.errstate(over="ignore", invalid="ignore"):  # refused by `observe`
         for start in range(0, rows, batch):
-            forward(model, tokens[start : start + batch], observe)
+            watch(model, tokens[start : start + batch], observe)
     ranges = dict(limits)
+    if sink is not None:
+        _settle(model, ranges, channels)
     for name, found in largest.items():
         plain = name.removesuffix("_rope")
         ranges[plain] = max(ranges.get(plain, 0.0), found.percentile())
@@ -206,7 +225,35 @@ def calibrate(
         channels={name: tuple(float(v) for v in values) for name, values in channels.items()},
         provenance=dict(provenance or {}),
         equalized=equalized,
+        sink=sink,
     )
+
+
+def _settle(model: Checkpoint, ranges: dict[str, float], channels: dict[str, Floats]) -> None:
+    """Settle what a model with a sink has by its channels: ranges of INNER, units of the norm."""
+    for layer in range(model.shape.layers):
+        seen = {key: channels.pop(f"h.{layer}.{key}", None) for key in INNER}
+        if model.shape.gated:
+            assert seen["up"] is not None and seen["act"] is not None
+            inner = act_factors(model, layer, seen["act"].astype(np.float64))
+            # A channel that is nearly always shut must not widen the range of all of `up`.
+            least = np.exp2(np.ceil(np.log2(np.maximum(seen["up"] / seen["up"].max(), SMALLEST))))
+            channels[f"h.{layer}.inner"] = inner = np.maximum(inner, least).astype(np.float32)
+            seen |= {"up": seen["up"] / inner, "act": seen["act"] / inner}
+        ranges |= {f"h.{layer}.{k}": float(v.max()) for k, v in seen.items() if v is not None}
+    loudest = channels["norm"].astype(np.float64)
+    weight = np.abs(model.norm("norm")[0]) * np.abs(model.head).max(axis=1)
+    usable = (loudest > 0) & (weight > 0)
+    ratio = np.where(usable, loudest * np.where(usable, weight, 1.0), 1.0) ** FOR_HEAD
+    units = np.where(usable, loudest / ratio, 0.0)
+    if usable.any():
+        channels["norm"] = (units * ratio[usable].max()).astype(np.float32)
+
+
+def model_of(checkpoint: Checkpoint, scales: ActivationScales) -> Checkpoint:
+    """Return the float model, equal to the checkpoint, whose activations the scales describe."""
+    model = equalize(checkpoint) if scales.equalized else checkpoint
+    return model if scales.sink is None else balance(model, scales.channels)
 
 
 def calibration_tokens(checkpoint: Checkpoint) -> npt.NDArray[np.int64]:
@@ -264,6 +311,7 @@ def save_scales(scales: ActivationScales, path: Path) -> None:
         "ranges": scales.ranges,
         "channels": {name: list(values) for name, values in scales.channels.items()},
         **({} if scales.equalized else {"equalized": False}),
+        **({} if scales.sink is None else {"sink": scales.sink}),
     }
     text = json.dumps(content, indent=1, allow_nan=False) + "\n"
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
@@ -306,6 +354,7 @@ def _parsed(content: object) -> ActivationScales:
         },
         provenance=_entry("provenance", top.get("provenance"), dict),
         equalized=_entry("equalized", top.get("equalized", True), bool),
+        sink=None if top.get("sink") is None else _entry("sink", top["sink"], int),
     )
 
 
@@ -383,7 +432,16 @@ def calibrate_on_text(checkpoint: Checkpoint) -> ActivationScales:
         "tokens": f"{tokens.shape[0]} rows of {tokens.shape[1]}",
         "command": "python -m weights.calibrate",
     }
-    return calibrate(checkpoint, tokens, provenance)
+    sink = first_token(checkpoint) if is_sink(checkpoint, tokens[0]) else None
+    return calibrate(checkpoint, tokens[:, int(sink is not None) :], provenance, sink=sink)
+
+
+def first_token(checkpoint: Checkpoint) -> int:
+    """Return the token that texts begin with, by the tokenizer; 0 where nothing says it."""
+    place = checkpoint.place
+    if place is None or not has_tokenizer(place):
+        return 0
+    return load_tokenizer(place, checkpoint.shape.vocab).begin or 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:

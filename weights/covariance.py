@@ -33,15 +33,16 @@ from weights.calibrate import (
     ScalesError,
     cache_path,
     calibration_tokens,
+    model_of,
     norm_units,
     own_place,
     range_of,
     scales_for,
 )
 from weights.checkpoint import Checkpoint, CheckpointError
-from weights.equalize import equalize
 from weights.importer import COVARIANCE_FILE, load_checkpoint
-from weights.reference import Floats, check_tokens, forward
+from weights.reference import Floats, check_tokens, watch
+from weights.sink import with_sink
 
 FORMAT = "1"
 INT8_MAX = 127
@@ -74,6 +75,7 @@ class InputMoments:
 def owner_of(scales: ActivationScales) -> str:
     """Return a SHA-256 of what decides the moments besides the text: checkpoint and int8 units."""
     content = [scales.digest, scales.ranges, scales.channels, scales.equalized]
+    content += [] if scales.sink is None else [scales.sink]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -101,7 +103,9 @@ def measure(
         CovarianceError: there are fewer positions than the widest layer has inputs.
         ValueError: the tokens are none of the model's.
     """
+    tokens = with_sink(tokens, scales.sink)
     check_tokens("measure", checkpoint, tokens)
+    measured_from = int(scales.sink is not None)
     widths = sizes(checkpoint)
     widest = max(widths, key=lambda name: widths[name])
     if tokens.size < widths[widest]:
@@ -120,13 +124,14 @@ def measure(
 
     def observe(name: str, values: Floats) -> None:
         if name in moments:
+            values = values[..., measured_from:, :]
             rows = np.rint(values.reshape(-1, values.shape[-1]) / units[name])
             rows = np.clip(rows, -INT8_MAX - 1, INT8_MAX).astype(np.float64)
             moments[name] += (rows.T @ rows).astype(np.int64)  # integers below 2^53: exact
 
-    model = equalize(checkpoint) if scales.equalized else checkpoint
+    model = model_of(checkpoint, scales)
     for start in range(0, len(tokens), BATCH):
-        forward(model, tokens[start : start + BATCH], observe)
+        watch(model, tokens[start : start + BATCH], observe)
     return InputMoments(owner_of(scales), moments, dict(provenance or {}))
 
 
@@ -214,7 +219,7 @@ def moments_for(checkpoint: Checkpoint, scales: ActivationScales) -> InputMoment
 
 def measure_on_text(checkpoint: Checkpoint, scales: ActivationScales) -> InputMoments:
     """Measure the moments on this Python's documentation and record that."""
-    tokens = calibration_tokens(checkpoint)
+    tokens = calibration_tokens(checkpoint)[:, int(scales.sink is not None) :]
     provenance = {
         "text": f"training part of the documentation of CPython {platform.python_version()}",
         "tokens": f"{tokens.shape[0]} rows of {tokens.shape[1]}",

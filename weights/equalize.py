@@ -9,16 +9,19 @@ Through Weight Equalization and Bias Correction", 2019) and is rounded to a powe
 makes the rewriting exact in floating point, not only on paper.
 
 Without a gate the activation lies between `up` and `down`, and a GELU is not homogeneous.
+`balance` does it once more for the gated channels, with ranges that were seen on text: massive
+activations are not where the weights alone would have them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from weights.checkpoint import Checkpoint, CheckpointShape
+from weights.checkpoint import Checkpoint, CheckpointShape, Tensors
 
 Reals = npt.NDArray[np.float64]
 
@@ -40,6 +43,11 @@ def inner_factors(checkpoint: Checkpoint, layer: int) -> npt.NDArray[np.float32]
     The range of act_j = silu(gate_j) * up_j is estimated as the product of those of its factors.
     """
     given = _spread(checkpoint, layer, "norm2", "up") * _spread(checkpoint, layer, "norm2", "gate")
+    return act_factors(checkpoint, layer, given)
+
+
+def act_factors(checkpoint: Checkpoint, layer: int, given: Reals) -> npt.NDArray[np.float32]:
+    """Return r (F,) float32: sqrt(range of act_j, which is given / range of row j of down)."""
     down = checkpoint.linear(f"h.{layer}.down")[0].astype(np.float64)
     return balancing(given, np.sqrt(np.square(down).sum(axis=1)))
 
@@ -85,9 +93,29 @@ def equalize(checkpoint: Checkpoint) -> Checkpoint:
             inner = inner_factors(checkpoint, layer)
             pairs.append(("up", inner, "down", inner))
         for source, columns, reader, rows in pairs:
-            for name in (f"h.{layer}.{source}.weight", f"h.{layer}.{source}.bias"):
-                if name in tensors:
-                    tensors[name] = tensors[name] / columns
-            name = f"h.{layer}.{reader}.weight"
-            tensors[name] = tensors[name] * rows[:, None]
+            _rescale(tensors, f"h.{layer}.{source}", columns, f"h.{layer}.{reader}", rows)
     return replace(checkpoint, tensors=tensors)
+
+
+def balance(checkpoint: Checkpoint, channels: Mapping[str, Sequence[float]]) -> Checkpoint:
+    """Return an equal model whose gated channels are divided by channels["h.{l}.inner"]."""
+    tensors = dict(checkpoint.tensors)
+    for layer in range(checkpoint.shape.layers if checkpoint.shape.gated else 0):
+        at = f"h.{layer}"
+        inner = np.array(channels[f"{at}.inner"], np.float32)
+        _rescale(tensors, f"{at}.up", inner, f"{at}.down", inner)
+    return replace(checkpoint, tensors=tensors)
+
+
+def _rescale(
+    tensors: Tensors,
+    source: str,
+    columns: npt.NDArray[np.float32],
+    reader: str,
+    rows: npt.NDArray[np.float32],
+) -> None:
+    """Divide the outputs of one layer and multiply the inputs of another."""
+    for name in (f"{source}.weight", f"{source}.bias"):
+        if name in tensors:
+            tensors[name] = tensors[name] / columns
+    tensors[f"{reader}.weight"] = tensors[f"{reader}.weight"] * rows[:, None]

@@ -22,6 +22,7 @@ from weights.checkpoint import Checkpoint
 from weights.corpus import read_end, windows
 from weights.model import QuantizedModel
 from weights.reference import bits_per_byte, forward
+from weights.sink import behind_sink, with_sink
 from weights.tokenizer import BYTES, Tokenizer, TokenizerError
 
 Integers: TypeAlias = Callable[[QuantizedModel, npt.NDArray[np.int64]], npt.NDArray[Any]]
@@ -117,11 +118,13 @@ def measure_loss(
         advance: called with the number of rows that were done.
     """
     unit = model.scales["logits"]
+    sink = None if model.sink is None else model.sink.token
     bits = np.zeros(2)
     equal = 0
     for ids in _batches(rows):
         with np.errstate(over="ignore", invalid="ignore"):  # infinite bits are no loss to accept
-            networks = forward(checkpoint, ids), integers(model, ids) * unit
+            floats = forward(checkpoint, with_sink(ids, sink))[:, model.first :]
+            networks = floats, integers(model, ids) * unit
             bits += [bits_per_byte(logits, ids) * ids[:, 1:].size for logits in networks]
         equal += int((networks[0].argmax(axis=-1) == networks[1].argmax(axis=-1)).sum())
         advance(len(ids))
@@ -153,16 +156,19 @@ def check_loss(name: str, loss: Loss) -> None:
         )
 
 
-def import_rows(checkpoint: Checkpoint, tokenizer: Tokenizer) -> list[TextRow]:
-    """Return text for the measurement of an import, evenly spread.
+def import_rows(
+    checkpoint: Checkpoint, tokenizer: Tokenizer, sink: int | None = None
+) -> list[TextRow]:
+    """Return text for the measurement of an import, evenly spread; it stands behind a sink.
 
     Raises:
         LossError, TokenizerError: as `rows_of`.
     """
     weights = sum(tensor.size for tensor in checkpoint.tensors.values())
     tokens = max(LEAST, min(MOST, MULTIPLICATIONS // weights))
-    length = min(checkpoint.shape.context, ROW)
-    return rows_of(checkpoint, tokenizer, read_end(), length, max(1, tokens // length))
+    length = min(checkpoint.shape.context - int(sink is not None), ROW)
+    count = max(1, tokens // length)
+    return rows_of(checkpoint, tokenizer, read_end(), length, count, sink)
 
 
 def rows_of(
@@ -171,6 +177,7 @@ def rows_of(
     text: npt.NDArray[np.uint8],
     length: int,
     count: int | None = None,
+    sink: int | None = None,
 ) -> list[TextRow]:
     """Return rows of up to `length` tokens of a text (n,) of bytes.
 
@@ -180,6 +187,7 @@ def rows_of(
         text: UTF-8.
         length: most tokens of a row.
         count: rows, evenly spread, None for as many as there are.
+        sink: token that stands before a text anyway, None for none.
 
     Raises:
         LossError: there is no row of two tokens.
@@ -188,7 +196,7 @@ def rows_of(
     piece = length if checkpoint.shape.vocab == BYTES else max(PIECE, BYTES_PER_TOKEN * length)
     pieces = windows(text, min(piece, text.size), count) if text.size else ()
     texts = (bytes(one.astype(np.uint8)).decode("utf-8", "ignore") for one in pieces)
-    rows = list(_rows(checkpoint, tokenizer, texts, length))
+    rows = list(_rows(checkpoint, tokenizer, texts, length, sink))
     if not rows:
         raise LossError(
             f"{checkpoint.source}: given no text of 2 tokens to measure on, with a context of "
@@ -198,11 +206,15 @@ def rows_of(
 
 
 def _rows(
-    checkpoint: Checkpoint, tokenizer: Tokenizer, texts: Iterable[str], length: int
+    checkpoint: Checkpoint,
+    tokenizer: Tokenizer,
+    texts: Iterable[str],
+    length: int,
+    sink: int | None,
 ) -> Iterator[TextRow]:
     vocab = checkpoint.shape.vocab
     for text in texts:
-        ids = tokenizer.encode(text)[:length] if text.strip() else []
+        ids = behind_sink(tokenizer.encode(text), sink)[:length] if text.strip() else []
         size = tokenizer.size(ids) - tokenizer.size(ids[:1])
         if size < 1:
             continue

@@ -186,6 +186,20 @@ def _check_size(where: str, given: tuple[int, ...], allowed: tuple[int, ...]) ->
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Sink:
+    """Keys and values of position 0, which is always the same token (weights.sink).
+
+    Attributes:
+        token: its id.
+        k, v: (layers, K/V heads * D) int8 as attention reads them, keys rotated.
+    """
+
+    token: int
+    k: npt.NDArray[np.int8]
+    v: npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class QuantizedModel:
     """A whole decoder in integers.
 
@@ -202,6 +216,7 @@ class QuantizedModel:
         scales: real value of one unit of each tensor, by name: "residual", "logits" and, per layer
             l, "h.{l}." with "q", "k", "v", "ctx", "up", "act" (the input of `down`) and, with a
             gate, "gate" and "silu" (table[gate]).
+        sink: what stands at position 0, a text then begins at position 1; None for nothing.
     """
 
     shape: Shape
@@ -212,6 +227,12 @@ class QuantizedModel:
     final_norm: Norm
     head: AnyLinear
     scales: dict[str, float]
+    sink: Sink | None = None
+
+    @property
+    def first(self) -> int:
+        """The position that a text begins at."""
+        return int(self.sink is not None)
 
     def __post_init__(self) -> None:
         """Check the parts, and that they fit together."""
@@ -240,7 +261,7 @@ class QuantizedModel:
             )
         for name in ("hidden", "layers", "heads", "kv_heads", "head_dim", "ffn", "vocab"):
             check_int(f"QuantizedModel.{name}", getattr(shape, name), 1, INT32_MAX)
-        check_int("QuantizedModel.context", shape.context, 1, INT32_MAX)
+        check_int("QuantizedModel.context", shape.context, 1 + self.first, INT32_MAX)
         check_int("QuantizedModel.window", shape.window, 0, INT32_MAX)
         if shape.heads % shape.kv_heads:
             raise ModelError(
@@ -260,6 +281,12 @@ class QuantizedModel:
             pairs = (shape.context, shape.head_dim // 2, 2)
             check_array("QuantizedModel.rope", self.rope, np.int16, pairs)
             check_range("QuantizedModel.rope", self.rope, -(1 << 14), 1 << 14)
+
+        if self.sink is not None:
+            check_int("QuantizedModel.sink.token", self.sink.token, 0, shape.vocab - 1)
+            for name, rows in (("k", self.sink.k), ("v", self.sink.v)):
+                size = (shape.layers, shape.kv_columns)
+                check_array(f"QuantizedModel.sink.{name}", rows, np.int8, size)
 
     def _check_block(self, where: str, block: Block) -> None:
         shape = self.shape

@@ -20,13 +20,13 @@ from weights.calibrate import (
     INT8_MAX,
     ActivationScales,
     check_owner,
+    model_of,
     norm_units,
     range_of,
     scales_for,
 )
 from weights.checkpoint import Checkpoint, CheckpointShape, check_generation
 from weights.covariance import CovarianceError, InputMoments, moments_for, owner_of
-from weights.equalize import equalize
 from weights.fixed_point import MAX_FACTOR, MIN_FACTOR, multiplier, multipliers, to_int
 from weights.formats.linear import NarrowLinear, joined
 from weights.formats.recipe import INT8, Encoding, WeightRecipe
@@ -40,8 +40,9 @@ from weights.formats.rounding import (
 )
 from weights.importer import load_checkpoint
 from weights.limits import WEIGHT_MAX
-from weights.model import AnyLinear, Block, Linear, Norm, QuantizedModel
-from weights.reference import activation, rope_table
+from weights.model import AnyLinear, Block, Linear, Norm, QuantizedModel, Sink
+from weights.reference import Floats, activation, rope_table
+from weights.sink import sink_rows
 
 INT16_MAX = 32767
 RESIDUAL_MARGIN = 1.25
@@ -81,11 +82,13 @@ def quantize(
     """
     check_generation(checkpoint.shape)
     check_owner(checkpoint, scales, "quantize")
-    model = equalize(checkpoint) if scales.equalized else checkpoint
+    model = model_of(checkpoint, scales)
     shape, recipe = checkpoint.shape, recipe or WeightRecipe()
     learned = _learned(moments, scales)
     tables = [_real(model, name) for name in ("embed", "positions") if name in model.tensors]
-    largest = max(range_of(scales, "residual"), *(float(np.abs(table).max()) for table in tables))
+    # The row of position 0 is used by nobody where that position is a sink.
+    used = [tables[0], *(table[int(scales.sink is not None) :] for table in tables[1:])]
+    largest = max(range_of(scales, "residual"), *(float(np.abs(table).max()) for table in used))
     residual = largest * RESIDUAL_MARGIN / INT16_MAX
     named = {"residual": residual}
     named["logits"] = range_of(scales, "logits") * RESIDUAL_MARGIN / INT16_MAX
@@ -107,7 +110,20 @@ def quantize(
         final_norm=final_norm,
         head=logits,
         scales=named,
+        sink=None if scales.sink is None else _sink(model, scales.sink, named),
     )
+
+
+def _sink(model: Checkpoint, token: int, named: dict[str, float]) -> Sink:
+    """Return keys and values of a token at position 0, in the units of those behind it."""
+
+    def integers(rows: Floats, name: str) -> npt.NDArray[np.int8]:
+        units = np.array([[named[f"h.{layer}.{name}"]] for layer in range(len(rows))])
+        found: npt.NDArray[np.int8] = to_int(rows / units, np.int8, -INT8_MAX, INT8_MAX)
+        return found
+
+    keys, values = sink_rows(model, token)
+    return Sink(token, integers(keys, "k"), integers(values, "v"))
 
 
 def integer_rope(shape: CheckpointShape) -> npt.NDArray[np.int16]:

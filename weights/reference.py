@@ -26,6 +26,8 @@ Observer = Callable[[str, Floats], None]
 GELU = ("gelu", "gelu_python")
 GELU_TANH = ("gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_accurate")
 SILU = ("silu", "swish")
+LOGITS = 1 << 24
+"""Logits that `watch` has at once, about."""
 ACTIVATIONS = (*GELU, *GELU_TANH, *SILU)
 """Names that transformers has for three functions."""
 
@@ -125,6 +127,15 @@ def forward(
     return decoder(_Numpy(checkpoint, tokens, observe), checkpoint.shape)
 
 
+def watch(checkpoint: Checkpoint, tokens: npt.NDArray[np.integer[Any]], observe: Observer) -> None:
+    """Run the forward pass for an observer alone: a large vocabulary's logits come in pieces.
+
+    Arguments and errors as of `forward`.
+    """
+    check_tokens("watch", checkpoint, tokens)
+    decoder(_Watched(checkpoint, tokens, observe), checkpoint.shape)
+
+
 @dataclass(frozen=True)
 class _Numpy:
     """The operations of a decoder on arrays of float32."""
@@ -189,6 +200,18 @@ class _Numpy:
 
     def add(self, name: str, a: Floats, b: Floats) -> Floats:
         return self.seen("residual", a + b)
+
+
+class _Watched(_Numpy):
+    """Keeps no logits."""
+
+    def linear(self, name: str, x: Floats) -> Floats:
+        if name != "head":
+            return super().linear(name, x)
+        at_once = max(1, LOGITS // (len(x) * self.shape.vocab))
+        for start in range(0, x.shape[1], at_once):
+            super().linear(name, x[:, start : start + at_once])
+        return x[..., :0]
 
 
 def check_tokens(where: str, checkpoint: Checkpoint, tokens: object) -> None:

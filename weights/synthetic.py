@@ -96,10 +96,14 @@ def random_tokens(shape: CheckpointShape, rows: int, seed: int) -> npt.NDArray[n
     return rng.integers(0, shape.vocab, (rows, shape.context), np.int64)
 
 
-def random_model(shape: CheckpointShape, seed: int) -> QuantizedModel:
-    """Return the integer model of `random_checkpoint`, calibrated on random tokens."""
+def random_model(shape: CheckpointShape, seed: int, sink: int | None = None) -> QuantizedModel:
+    """Return the integer model of `random_checkpoint`, calibrated on random tokens.
+
+    With `sink` this token always stands at position 0, as if it were loud there.
+    """
     checkpoint = random_checkpoint(shape, seed)
-    return quantize(checkpoint, calibrate(checkpoint, random_tokens(shape, 8, seed + 1)))
+    tokens = random_tokens(shape, 8, seed + 1)[:, int(sink is not None) :]
+    return quantize(checkpoint, calibrate(checkpoint, tokens, sink=sink))
 
 
 def random_gpt2(shape: CheckpointShape, seed: int) -> QuantizedModel:

@@ -45,6 +45,10 @@ class Tokenizer(Protocol):
         """What it is, for messages."""
 
     @property
+    def begin(self) -> int | None:
+        """Id of the token that texts begin with, or of the one between texts; None without."""
+
+    @property
     def end(self) -> int | None:
         """Id of the end token, None without."""
 
@@ -82,7 +86,7 @@ class ByteTokenizer:
     """Ids are the bytes of UTF-8."""
 
     name = "bytes"
-    end = None
+    begin = end = None
     chat_template = None
 
     def encode(self, text: str) -> list[int]:
@@ -117,6 +121,12 @@ class TransformersTokenizer:
         given = self._tokenizer.chat_template
         found = given.get("default") if isinstance(given, dict) else given
         return None if found is None else str(found)
+
+    @property
+    def begin(self) -> int | None:
+        """Id of the token that texts begin with, or of the one between texts; None without."""
+        found = self._tokenizer.bos_token_id
+        return self.end if found is None else int(found)
 
     @property
     def end(self) -> int | None:

@@ -32,6 +32,7 @@ from weights.limits import ModelError
 from weights.loss import Integers, Loss, LossError, check_loss, import_rows, measure_loss
 from weights.model import QuantizedModel
 from weights.quantize import quantize_loaded
+from weights.sink import behind_sink
 from weights.tokenizer import Tokenizer, TokenizerError, end_tokens, load_tokenizer
 
 BAD_MODEL = (
@@ -68,6 +69,14 @@ class Loaded:
     loss: Loss
     ends: tuple[int, ...]
     weights: WeightRecipe = INT8_WEIGHTS
+
+    def ids(self, text: str) -> list[int]:
+        """Return the ids of a prompt, behind what the model puts before every text.
+
+        Raises:
+            TokenizerError: it has none.
+        """
+        return behind_sink(self.tokenizer.encode(text), self.compiled.sink)
 
     @property
     def end(self) -> int | None:
@@ -175,7 +184,9 @@ def load(
     with step("measuring activations and quantising", console=console):
         model = quantize_loaded(checkpoint, weights)
     with step("measuring what the integers lose", console=console):
-        loss = measure_loss(checkpoint, model, import_rows(checkpoint, tokenizer), integers)
+        sink = None if model.sink is None else model.sink.token
+        rows = import_rows(checkpoint, tokenizer, sink)
+        loss = measure_loss(checkpoint, model, rows, integers)
     if not accept_loss:
         check_loss(name, loss)
     for warning in loss.warnings:

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 from npu.compiler.decoder_layer import DecoderLayer, Parameters, norm_name
 from npu.compiler.emit import (
+    CacheHeads,
     SramMatrix,
     emit_add,
     emit_attention,
     emit_best_columns,
     emit_embed,
+    emit_kv_append,
     emit_load,
     emit_norm,
     emit_store,
@@ -28,8 +30,9 @@ from npu.image import StreamShare
 from spec.isa.generated import Engine
 from spec.isa.operands import DYNAMIC, up
 
-INPUT, OUTPUT, TOKENS, POSITIONS, ROPE, LOGITS = range(6)
-"""Base registers: token ids in, token ids out, token, position and RoPE tables, logits out."""
+INPUT, OUTPUT, TOKENS, POSITIONS, ROPE, LOGITS, SINK = range(7)
+"""Base registers: token ids in, token ids out, token, position and RoPE tables, logits out, and
+keys and values of position 0."""
 
 
 def emit_step(
@@ -57,6 +60,21 @@ def emit_prompt(
         chunk.embed()
         chunk.layers()
     chunk.head()
+
+
+def emit_sink(builder: ProgramBuilder, shape: Shape, plan: PassPlan) -> None:
+    """Emit the append of position 0 in all layers; `plan` is of the first rows behind it."""
+    builder.comment("position 0")
+    builder.set("POS", 0)
+    size = shape.kv_heads * lane(shape)
+    room = qkv_pitch(shape) // (2 * size)
+    for layer in range(shape.layers):
+        keys = plan.layout.at["qkv"] + layer % room * 2 * size
+        emit_load(builder, keys, SINK, rows=1, size=2 * size, offset=layer * 2 * size)
+        for values in (False, True):
+            heads = CacheHeads(values, layer, 0, shape.kv_heads, shape.head_dim)
+            emit_kv_append(builder, heads, keys + values * size, 1, size, None, 0)
+    builder.fence(Engine.ST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from npu.asm.program import Program
 from npu.compiler.cache_layout import CacheLayout
 from npu.compiler.decoder_layer import Parameters
-from npu.compiler.decoder_program import emit_prompt, emit_step
+from npu.compiler.decoder_program import emit_prompt, emit_sink, emit_step
 from npu.compiler.errors import CompileError
 from npu.compiler.model_plan import ModelPlan, Place, plan_model
 from npu.compiler.parameter_image import build_image, build_sections
@@ -71,6 +71,8 @@ class CompiledModel:
         sections: tables in memory: "tokens" at BASE2, "positions" at BASE3, "rope" at BASE4; the
             latter two where the model has them.
         scales: real values of units, as in QuantizedModel.
+        sink: token at position 0, whose keys and values are the table "sink" at BASE6: each program
+            of a text's beginning puts them into the cache. None for nothing.
 
     Programs read token ids (u32) from BASE0, write token ids (u32) to BASE1 and, with logits, int16
     logits to BASE5. The host sets the registers of `registers`, TOKEN, POS, LOOPLEFT and EOS.
@@ -82,6 +84,12 @@ class CompiledModel:
     shares: tuple[StreamShare, ...] = field(repr=False)
     sections: dict[str, bytes] = field(repr=False)
     scales: dict[str, float] = field(repr=False)
+    sink: int | None = None
+
+    @property
+    def first(self) -> int:
+        """The position that a text begins at."""
+        return int(self.sink is not None)
 
     @property
     def shape(self) -> Shape:
@@ -144,9 +152,16 @@ class CompiledModel:
         return self._finish(builder, used, 0)
 
     def prefill(
-        self, rows: int, start: int = 0, *, logits: bool = False, chunk: int | None = None
+        self,
+        rows: int,
+        start: int | None = None,
+        *,
+        logits: bool = False,
+        chunk: int | None = None,
     ) -> CompiledProgram:
         """Return a program for `rows` token ids at BASE0, at positions from `start` on.
+
+        None is the beginning of a text.
 
         It appends K and V of all rows and writes the token after the last one to BASE1 and TOKEN;
         with `logits` also the int16 logits of the last row to BASE5. POS ends at the first row of
@@ -159,14 +174,16 @@ class CompiledModel:
         builder.end()
         return self._finish(builder, used, rows)
 
-    def generate(self, rows: int, start: int = 0, *, chunk: int | None = None) -> CompiledProgram:
+    def generate(
+        self, rows: int, start: int | None = None, *, chunk: int | None = None
+    ) -> CompiledProgram:
         """Return prefill and decode in one program: LOOPLEFT + 1 tokens, or up to EOS, to BASE1.
 
         Arguments and errors as of `prefill`.
         """
         builder = self._builder()
         used = self._emit_prompt(builder, rows, start, chunk, logits=False)
-        builder.set("POS", start + rows - 1)
+        builder.set("POS", (self.first if start is None else start) + rows - 1)
         target = builder.loop(None)
         builder.comment("decode")
         step = self._emit_step(builder, logits=False)
@@ -180,7 +197,7 @@ class CompiledModel:
             "limits": asdict(self.limits),
             "cache": asdict(self.cache),
             "scales": self.scales,
-        }
+        } | ({} if self.sink is None else {"sink": self.sink})
         return pack(
             self.stream, self.shares, edge=self.limits.edge, sections=self.sections, info=info
         )
@@ -208,11 +225,12 @@ class CompiledModel:
             _check_formats(file.shares, limits)
             plan = ModelPlan.with_cache(CacheLayout(**file.info["cache"]), shape, limits)
             scales = dict(file.info["scales"])
+            sink = file.info.get("sink")
         except (KeyError, TypeError) as error:
             raise CompileError(f"{filename}: JSON: no compiled model: {error}") from None
         except CompileError as error:
             raise CompileError(f"{filename}: {error}") from None
-        return cls(plan, numbers, file.stream, file.shares, file.sections, scales)
+        return cls(plan, numbers, file.stream, file.shares, file.sections, scales, sink)
 
     def _builder(self) -> ProgramBuilder:
         return ProgramBuilder(self.limits)
@@ -228,10 +246,19 @@ class CompiledModel:
         return plan.layout.sram_bytes
 
     def _emit_prompt(
-        self, builder: ProgramBuilder, rows: int, start: int, chunk: int | None, *, logits: bool
+        self,
+        builder: ProgramBuilder,
+        rows: int,
+        start: int | None,
+        chunk: int | None,
+        *,
+        logits: bool,
     ) -> int:
         """Emit a prompt; return the bytes of SRAM that it uses."""
+        start = self.first if start is None else start
         chunks = self.plan.prompt(rows, start, chunk=chunk, logits=logits)
+        if self.first and start == self.first:
+            emit_sink(builder, self.shape, chunks[0])
         emit_prompt(builder, self.shape, self._parameters, chunks)
         return max(plan.layout.sram_bytes for plan in chunks)
 
@@ -279,5 +306,11 @@ def compile_model(
     _check_formats(image.shares, chip)
     sections = build_sections(model)
     return CompiledModel(
-        plan, numbers_of(model), image.stream, image.shares, sections, dict(model.scales)
+        plan,
+        numbers_of(model),
+        image.stream,
+        image.shares,
+        sections,
+        dict(model.scales),
+        None if model.sink is None else model.sink.token,
     )

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from npu.compiler.linear_padding import pad_inputs, pad_outputs
+from npu.compiler.shape import lane
 from npu.compiler.stream import StreamWriter, form_of, gemm_share, norm_share
 from npu.image import StreamShare
 from spec.isa.generated import Opcode
@@ -83,11 +84,17 @@ def build_sections(model: QuantizedModel) -> dict[str, bytes]:
     """Return the tables of a model by name, rows padded to whole words.
 
     "tokens": (vocab, hidden) int16, read through BASE2. "positions": (context, hidden) int16,
-    BASE3. "rope": (context, head_dim / 2, 2) int16 cosine and sine, BASE4.
+    BASE3. "rope": (context, head_dim / 2, 2) int16 cosine and sine, BASE4. "sink": (layers, 2,
+    kv_heads, head_dim) int8 keys and values of position 0, each head padded, BASE6.
     """
     sections = {"tokens": _rows(model.wte)}
     if model.wpe is not None:
         sections["positions"] = _rows(model.wpe)
     if model.rope is not None:
         sections["rope"] = _rows(model.rope.reshape(model.rope.shape[0], -1))
+    if model.sink is not None:
+        shape = model.shape
+        heads = np.stack([model.sink.k, model.sink.v], axis=1).reshape(-1, shape.head_dim)
+        padding = ((0, 0), (0, lane(shape) - shape.head_dim))
+        sections["sink"] = np.pad(heads, padding).tobytes()
     return sections

@@ -32,7 +32,7 @@ class PromptPlan:
         greedy: prompt and all further tokens; LOOPLEFT is one less than the number of tokens.
         prompt: the prompt, to the logits of the first token; None if the plan is for greedy only.
         step: one further token, to its logits; position and token are filled in per step.
-        prompt_length: tokens of the prompt, at positions 0, 1, ...
+        prompt_length: positions that the prompt takes, with what stands before every text.
         context: positions that there are.
         vocab: token ids that there are.
         tokens: address of the u32 tokens that the greedy program writes.

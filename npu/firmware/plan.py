@@ -27,6 +27,7 @@ from npu.runtime.plan_files import record_with_image
 from npu.runtime.prepare import Bases, Prepared, bases_from, prepare
 from npu.runtime.tensor_rows import to_rows
 from spec.regs import NO_TOKEN
+from weights.sink import behind_sink
 from weights.tokenizer import ByteTokenizer, Tokenizer
 
 IMAGE = 1 << 20
@@ -90,10 +91,10 @@ def firmware_plan(
         PromptError: prompt or count do not fit the context.
         PlanError: all of it does not fit the memory.
     """
-    ids = tokenizer.encode(prompt)
-    check_prompt(ids, compiled.shape.vocab, compiled.shape.context)
+    ids = behind_sink(tokenizer.encode(prompt), compiled.sink)
+    check_prompt(ids, compiled.shape.vocab, compiled.shape.context - compiled.first)
     plan = plan_of_decoder(compiled, len(ids))
-    check_count(count, len(ids), compiled.shape.context)
+    check_count(count, compiled.first + len(ids), compiled.shape.context)
     prepared = prepare(plan, bases_from(plan, IMAGE))
     texts = token_texts(tokenizer, ids, compiled.shape.vocab)
     places = np.cumsum([0, *map(len, texts)], dtype="<u4")

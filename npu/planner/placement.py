@@ -84,7 +84,8 @@ class Placement:
             PromptError: ids outside the vocabulary, none, or more than the context holds.
             CompileError: the prompt's rows fit nowhere, or memory is full.
         """
-        check_prompt(prompt, self.model.shape.vocab, self.model.shape.context)
+        first, context = self.model.first, self.model.shape.context
+        check_prompt(prompt, self.model.shape.vocab, context - first)
         rows = len(prompt)
         ids = np.array(prompt, "<u4").tobytes()
         self.pieces.append((self._prepared.address(PROMPT), ids))
@@ -92,8 +93,8 @@ class Placement:
             greedy=self.launch(self.model.generate(rows)),
             prompt=self.launch(self.model.prefill(rows, logits=True)) if logits else None,
             step=self.launch(self.model.decode(logits=True)) if logits else None,
-            prompt_length=rows,
-            context=self.model.shape.context,
+            prompt_length=first + rows,
+            context=context,
             vocab=self.model.shape.vocab,
             tokens=self.tokens,
             logits=self._prepared.address(LOGITS),

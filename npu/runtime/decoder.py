@@ -42,7 +42,9 @@ PART = 4096
 PROMPT, TOKENS, LOGITS, CACHE = "prompt", "tokens", "logits", "cache"
 """Tensors in the arena: ids of the prompt, ids that the chip picks, scores, keys and values."""
 IDS_BASE, TOKENS_BASE, LOGITS_BASE = 0, 1, 5
-TABLES = {"tokens": 2, "positions": 3, "rope": 4}
+SINK = "sink"
+"""The table of keys and values of position 0: behind it a text begins at position 1."""
+TABLES = {"tokens": 2, "positions": 3, "rope": 4, SINK: 6}
 """Base register of each table."""
 GENERATE, PREFILL, STEP = "generate", "prefill", "step"
 PROGRAMS = ((GENERATE,), (GENERATE, PREFILL, STEP))
@@ -65,7 +67,7 @@ class Decoder:
     """What the plan of a decoder is made from.
 
     Attributes:
-        rows: tokens of the prompt, at positions 0, 1, ...
+        rows: tokens of the prompt, at positions `first` and up.
         context: positions that there are.
         vocab: token ids that there are.
         tables: name and bytes of each table, in order.
@@ -89,9 +91,14 @@ class Decoder:
         return PROGRAMS[len(self.sram_bytes) > 1]
 
     @property
+    def first(self) -> int:
+        """The position that a text begins at."""
+        return int(SINK in dict(self.tables))
+
+    @property
     def most(self) -> int:
         """Tokens that fit behind the prompt; the last one is not fed back."""
-        return self.context - self.rows + 1
+        return self.context - self.first - self.rows + 1
 
     def record(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -186,8 +193,9 @@ def check_taken(plan: Plan) -> None:
 
 
 def _check_numbers(decoder: Decoder, images: int, constants: int) -> None:
-    if not 1 <= decoder.rows <= decoder.context:
-        raise EntryError("decoder.rows", decoder.rows, f"1 to {decoder.context}, the context")
+    most = decoder.context - decoder.first
+    if not 1 <= decoder.rows <= most:
+        raise EntryError("decoder.rows", decoder.rows, f"1 to {most}, the context")
     if images != len(decoder.programs):
         allowed = f"{len(decoder.programs)}: {', '.join(decoder.programs)}"
         raise EntryError("segments", words(f"{images}"), allowed)
@@ -254,10 +262,8 @@ def _segment(
         IDS_BASE: Base(BaseArea.ARENA, places[PROMPT]),
         TOKENS_BASE: Base(BaseArea.ARENA, places[TOKENS]),
     }
-    at = 0
-    for table, size in decoder.tables:
+    for table, (at, _) in _tables(decoder).items():
         bases[TABLES[table]] = Base(BaseArea.CONSTANTS, at)
-        at += up(size, PART)
     if LOGITS in places:
         bases[LOGITS_BASE] = Base(BaseArea.ARENA, places[LOGITS])
     registers = dict(decoder.registers)
@@ -269,6 +275,15 @@ def _segment(
         (), image, "", {}, dict(sorted(bases.items())), stream, decoder.sram_bytes[number],
         reads, writes, registers,
     )  # fmt: skip
+
+
+def _tables(decoder: Decoder) -> dict[str, tuple[int, int]]:
+    """Return offset among the constants, and bytes, of each table."""
+    found, at = {}, 0
+    for table, size in decoder.tables:
+        found[table] = at, size
+        at += up(size, PART)
+    return found
 
 
 def _check_program(plan: Plan, segment: PlannedSegment, path: str) -> None:
@@ -290,18 +305,19 @@ def _check_program(plan: Plan, segment: PlannedSegment, path: str) -> None:
         offset = one.offset % max(1, len(plan.stream))
         if not one.is_of(shares.get(offset)):
             raise EntryError(f"{path}.program[{one.word}]", words(str(one)), "its own share")
+    assert plan.decoder is not None
+    areas = [(one.offset, one.bytes) for one in plan.tensors]
+    sinks = [area for name, area in _tables(plan.decoder).items() if name == SINK]
     for copy in transfers(program):
         base = segment.bases.get(copy.register)
-        inside = base is not None and base.area is BaseArea.ARENA and any(
-            one.offset <= base.offset + copy.first
-            and base.offset + copy.end <= one.offset + one.bytes
-            for one in plan.tensors
-        )  # fmt: skip
+        inside = base is not None and any(
+            offset <= base.offset + copy.first and base.offset + copy.end <= offset + size
+            for offset, size in (areas if base.area is BaseArea.ARENA else sinks)
+        ) and not (copy.writes and base.area is not BaseArea.ARENA)  # fmt: skip
         if not inside:
             given = f"BASE{copy.register} {copy.first} to {copy.end - 1}"
             raise EntryError(f"{path}.program[{copy.word}]", words(given), "bytes of one tensor")
     _check_turns(program, path)
-    assert plan.decoder is not None
     for index, word, _ in prefixed(program):
         _check_memory(plan.decoder, plan.limits, word, f"{path}.program[{index}]")
 
@@ -373,7 +389,7 @@ def generation_of(
         greedy=by_name[GENERATE],
         prompt=by_name.get(PREFILL),
         step=by_name.get(STEP),
-        prompt_length=decoder.rows,
+        prompt_length=decoder.first + decoder.rows,
         context=decoder.context,
         vocab=decoder.vocab,
         tokens=tokens,

@@ -99,7 +99,7 @@ def check_request(loaded: Loaded, request: Request) -> None:
 def _prepared(
     loaded: Loaded, request: Request
 ) -> tuple[list[int], dict[str, float | int] | None, Placement, PromptPlan]:
-    ids = loaded.tokenizer.encode(request.prompt)
+    ids = loaded.ids(request.prompt)
     sampling = _sampling(loaded, request)
     placement = Placement(loaded.compiled)
     plan = placement.plan(ids, logits=sampling is not None)
@@ -153,7 +153,9 @@ def ideal_cycles(loaded: Loaded, prompt: int, count: int, *, sampled: bool = Fal
     """Return the least cycles of a prompt and `count` tokens, by bus and array of the chip."""
     compiled = loaded.compiled
     in_memory, array = compiled.cache.in_memory, compiled.limits.array_dim**2
-    passes = [(prompt, 0), *((1, past) for past in range(prompt, prompt + count - 1))]
+    first = compiled.first
+    behind = first + prompt
+    passes = [(prompt, first), *((1, past) for past in range(behind, behind + count - 1))]
     demands = {"in_memory": in_memory, "logits": sampled}
     works = [
         ideal.forward(compiled.shape, rows, past, layouts=compiled.layouts, **demands)

@@ -109,7 +109,7 @@ def _plan(
 
 def check_request(loaded: Loaded, text: str, count: int) -> None:
     """Raise what `run` would raise for a request that makes no sense, before anything is built."""
-    _plan(loaded, loaded.tokenizer.encode(text))[1].check_count(count)
+    _plan(loaded, loaded.ids(text))[1].check_count(count)
 
 
 def run(
@@ -128,7 +128,7 @@ def run(
         PromptError: the prompt or the number of tokens makes no sense.
         SimulationError: the simulation failed.
     """
-    ids = loaded.tokenizer.encode(text)
+    ids = loaded.ids(text)
     placement, plan, programs = _plan(loaded, ids)
     with display(TextStream(loaded.tokenizer, ids), text, count, console) as shown:
         simulated = simulate(
@@ -157,7 +157,8 @@ def _passes(
     shape, in_memory = loaded.compiled.shape, loaded.compiled.cache.in_memory
     for number, (events, trace) in enumerate(_runs(folder)):
         program = programs[min(number, 1)]
-        rows, past = (1, prompt + number - 1) if number else (prompt, 0)
+        first = loaded.compiled.first
+        rows, past = (1, first + prompt + number - 1) if number else (prompt, first)
         name = "step" if number else "prompt"
         words = program.program.instructions
         line = timeline.build(f"{name} at position {past}", words, events, trace)

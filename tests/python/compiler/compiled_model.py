@@ -47,7 +47,7 @@ class ModelChip:
             self.put(places[name], data)
         self.stream_base = places["stream"]
         tables = [places.get(name, 0) for name in ("tokens", "positions", "rope")]
-        self.bases = (IDS, TOKENS_OUT, *tables, LOGITS_OUT, 0, 0)
+        self.bases = (IDS, TOKENS_OUT, *tables, LOGITS_OUT, places.get("sink", 0), 0)
 
     def put(self, address: int, data: bytes) -> None:
         """Write memory."""

@@ -7,6 +7,7 @@ for, and a program on the instruction-level model gives the same bits.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -23,7 +24,7 @@ from spec.isa.operands import up
 from tests.python.golden import golden_float
 from tests.python.golden import golden_programs as gp
 from tests.python.golden.golden_support import ACT_SCALE, random_model, seeded
-from weights.model import AnyLinear, Norm, QuantizedModel
+from weights.model import AnyLinear, Norm, QuantizedModel, Sink
 
 Array = npt.NDArray[np.float64]
 Wrong = Any
@@ -173,6 +174,24 @@ def test_the_network_is_near_the_real_one(name: str, length: int) -> None:
     assert np.array_equal(trace.logits, decoder.forward_rows(model, np.array([ids]))[0])
     assert np.array_equal(trace.logits, decoder.forward(model, ids))
     assert trace.logits.dtype == np.int16
+
+
+def test_a_text_behind_a_constant_position() -> None:
+    """With the first row's own keys and values as the constants, the rest of a text is the same."""
+    model = model_of("llama, groups of 2")
+    ids = tokens(609, 40)
+    whole = decoder.forward_trace(model, ids)
+    rows = [(block.keys[0], block.v[0]) for block in whole.blocks]
+    sink = Sink(ids[0], *(np.stack(part) for part in zip(*rows, strict=True)))
+    behind = replace(model, sink=sink)
+    assert np.array_equal(decoder.forward(behind, ids[1:]), whole.logits[1:])
+    assert np.array_equal(
+        decoder.forward_rows(behind, np.array([ids[1:]] * 2))[1], whole.logits[1:]
+    )
+    assert [past.k.shape for past in decoder.beginning(model)] == [(0, 32)] * 2
+    for past, (k, v) in zip(decoder.beginning(behind), rows, strict=True):
+        assert np.array_equal(past.k, k[None])
+        assert np.array_equal(past.v, v[None])
 
 
 @pytest.mark.parametrize("name", MODELS)

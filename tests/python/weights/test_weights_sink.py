@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models with massive activations at the first position: found, left out of scales, constant."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from golden.decoder import forward_rows
+from weights.calibrate import (
+    ScalesError,
+    calibrate,
+    load_scales,
+    model_of,
+    save_scales,
+)
+from weights.checkpoint import Checkpoint
+from weights.quantize import quantize
+from weights.reference import forward
+from weights.sink import behind_sink, is_sink, sink_rows, with_sink
+from weights.synthetic import random_checkpoint, random_tokens, shape_of
+
+SHAPES = {
+    "gpt2": shape_of("gpt2", hidden=48, heads=3, ffn=64, context=32),
+    "llama": shape_of("llama", hidden=64, heads=4, kv_heads=2, context=32),
+}
+LOUD, SINK = 30_000.0, 5
+
+
+def loud(family: str, seed: int = 3) -> Checkpoint:
+    """Return a model that is very loud in one channel at its first position, as published ones are.
+
+    A learned position says so; a rotated one is known by its token, which then stands nowhere else.
+    """
+    model = random_checkpoint(SHAPES[family], seed)
+    tensors = dict(model.tensors)
+    name, row = ("positions", 0) if family == "gpt2" else ("embed", SINK)
+    tensors[name] = tensors[name].copy()
+    tensors[name][row, 11] = LOUD
+    return replace(model, tensors=tensors)
+
+
+def text(checkpoint: Checkpoint, rows: int, seed: int) -> np.ndarray:
+    """Return rows of tokens that leave room for the sink, and do not have it."""
+    tokens = random_tokens(checkpoint.shape, rows, seed)[:, 1:]
+    return np.where(tokens == SINK, SINK + 1, tokens)
+
+
+@pytest.mark.parametrize("family", SHAPES)
+def test_a_loud_first_position_is_found(family: str) -> None:
+    """And not where it is as loud as others, or loud only later."""
+    checkpoint = loud(family)
+    row = with_sink(text(checkpoint, 1, 4), SINK)[0]
+    assert is_sink(checkpoint, row)
+    assert not is_sink(random_checkpoint(SHAPES[family], 3), row)
+    assert not is_sink(loud("llama"), np.array([3, SINK, 4]))
+    assert not is_sink(checkpoint, row[:1])
+
+
+def test_integers_are_near_the_floats_only_with_it() -> None:
+    """One scale for all positions leaves nothing of a text."""
+    checkpoint = loud("gpt2")
+    tokens, other = text(checkpoint, 16, 4), text(checkpoint, 4, 5)
+    real = forward(checkpoint, with_sink(other, SINK))[:, 1:]
+    errors = {}
+    for sink in (SINK, None):
+        given = tokens if sink is not None else with_sink(tokens, SINK)
+        model = quantize(checkpoint, calibrate(checkpoint, given, sink=sink))
+        rows = other if sink is not None else with_sink(other, SINK)
+        found = forward_rows(model, rows)[:, -real.shape[1] :] * model.scales["logits"]
+        errors[sink] = float(np.sqrt(np.mean((found - real) ** 2)) / real.std())
+    assert errors[SINK] < 0.15, errors
+    assert errors[None] > 0.5, errors
+
+
+def test_the_constants_are_the_rows_of_the_floats() -> None:
+    """Keys and values of the first position of any text, rotated, in the units of the others."""
+    checkpoint = loud("llama")
+    scales = calibrate(checkpoint, text(checkpoint, 8, 4), sink=SINK)
+    model, floats = quantize(checkpoint, scales), model_of(checkpoint, scales)
+    assert model.sink is not None
+    assert (model.sink.token, model.first) == (SINK, 1)
+    seen = {}
+    forward(floats, with_sink(text(checkpoint, 1, 6), SINK), lambda n, x: seen.update({n: x}))
+    keys, values = sink_rows(floats, SINK)
+    for layer in range(checkpoint.shape.layers):
+        first = seen[f"h.{layer}.k_rope"][0, :, 0].reshape(-1)
+        np.testing.assert_allclose(keys[layer], first, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(values[layer], seen[f"h.{layer}.v"][0, 0], rtol=1e-4, atol=1e-5)
+        unit = model.scales[f"h.{layer}.k"]
+        assert np.abs(np.clip(keys[layer] / unit, -127, 127) - model.sink.k[layer]).max() <= 0.5001
+
+
+@pytest.mark.parametrize("family", SHAPES)
+def test_the_described_model_is_the_same_network(family: str) -> None:
+    """Gated channels are divided between two layers by powers of two: equal but for rounding."""
+    checkpoint = loud(family)
+    scales = calibrate(checkpoint, text(checkpoint, 8, 4), sink=SINK)
+    tokens = with_sink(text(checkpoint, 2, 7), SINK)
+    seen: dict[str, float] = {}
+
+    def observe(name: str, values: np.ndarray) -> None:
+        seen[name] = float(np.abs(values[..., 1:, :]).max())
+
+    logits = forward(model_of(checkpoint, scales), tokens, observe)
+    np.testing.assert_allclose(logits, forward(checkpoint, tokens), rtol=2e-4, atol=2e-4)
+    for layer in range(checkpoint.shape.layers):
+        for name in ("up", "act"):
+            assert seen[f"h.{layer}.{name}"] < 1.6 * scales.ranges[f"h.{layer}.{name}"]
+    inner = [name for name in scales.channels if name.endswith("inner")]
+    assert len(inner) == checkpoint.shape.layers * checkpoint.shape.gated
+    for name in inner:
+        assert set(np.frexp(scales.channels[name])[0]) == {0.5}, "powers of two"
+
+
+def test_a_scale_file_keeps_it(tmp_path: Path) -> None:
+    """And refuses what is no token."""
+    checkpoint = loud("llama")
+    scales = calibrate(checkpoint, text(checkpoint, 2, 4), sink=SINK)
+    path = tmp_path / "scales.json"
+    save_scales(scales, path)
+    assert load_scales(path) == scales
+    path.write_text(path.read_text().replace('"sink": 5', '"sink": "5"'))
+    with pytest.raises(ScalesError, match="sink: given str, allowed int"):
+        load_scales(path)
+
+
+def test_a_prompt_may_begin_with_its_token() -> None:
+    """It stands there once; alone it is a text as any other."""
+    assert behind_sink([SINK, 1, 2], SINK) == [1, 2]
+    assert behind_sink([1, SINK], SINK) == [1, SINK]
+    assert behind_sink([SINK], SINK) == [SINK]
+    assert behind_sink([SINK, 1], None) == [SINK, 1]
+    assert with_sink(np.array([[1, 2]]), None).tolist() == [[1, 2]]
+    assert with_sink(np.array([[1, 2]]), 9).tolist() == [[9, 1, 2]]
