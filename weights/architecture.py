@@ -240,6 +240,7 @@ class Architecture:
         write: CheckpointShape to config.json, without model_type and architectures.
         stored: every tensor of a file but the head, whose name is `head`, (V, H).
         gguf: how GGUF files hold it, under its family's name; None: they do not.
+        linear: matrices of layers are stored (out, in), as torch.nn.Linear has them.
     """
 
     family: str
@@ -252,6 +253,7 @@ class Architecture:
     stored: Callable[[CheckpointShape], list[Stored]]
     head: str = "lm_head.weight"
     gguf: GgufForm | None = None
+    linear: bool = True
 
     def shape(self, config: Config) -> CheckpointShape:
         """Return the dimensions that config.json gives.

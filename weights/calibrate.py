@@ -30,7 +30,7 @@ from weights.equalize import act_factors, balance, equalize
 from weights.importer import load_checkpoint
 from weights.reference import Floats, check_tokens, watch
 from weights.sink import is_sink, with_sink
-from weights.tokenizer import Tokenizer, TokenizerError, has_tokenizer, load_tokenizer
+from weights.tokenizer import TOKENIZERS, Tokenizer, TokenizerError, has_tokenizer, load_tokenizer
 
 T = TypeVar("T")
 Reals = npt.NDArray[np.float64]
@@ -272,8 +272,8 @@ def calibration_tokens(checkpoint: Checkpoint) -> npt.NDArray[np.int64]:
     if place is None or not has_tokenizer(place):
         raise ScalesError(
             f"{checkpoint.source}: given a vocabulary of {checkpoint.shape.vocab} and no "
-            "tokenizer.json, allowed a vocabulary of 256 (bytes), a tokenizer.json, or "
-            f"{SCALES_FILE} beside the checkpoint"
+            "tokenizer.json, allowed a vocabulary of 256 (bytes), a tokenizer "
+            f"({', '.join(TOKENIZERS)}), or {SCALES_FILE} beside the checkpoint"
         )
     path = place / "tokenizer.json" if (place / "tokenizer.json").is_file() else place
     try:

@@ -2,7 +2,8 @@
 """Read a Hugging Face checkpoint of a known architecture into float32 numpy arrays, without torch.
 
 A checkpoint is a local folder, the name of one that ships, or a hub id: config.json and either
-model.safetensors or the shards that model.safetensors.index.json names. Or it is a GGUF file, or a
+model.safetensors or the shards that model.safetensors.index.json names, or the same of PyTorch's
+pickles (pytorch_model.bin). Or it is a GGUF file, or a
 folder with one and without config.json.
 """
 
@@ -39,6 +40,8 @@ HUB_FILES = (
     *END_FILES,  # config.json among them
 )
 """What is fetched from the hub."""
+PICKLE_FILES = ("pytorch_model*.bin", "pytorch_model.bin.index.json")
+"""What is fetched of a model without safetensors."""
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
@@ -84,7 +87,7 @@ def _opened(
                 f"load_checkpoint: given {name!r}, which is a file; allowed is the folder with "
                 f"{CONFIG} and {WEIGHTS} in it, a GGUF file, or a hub id"
             )
-        place = shipped().get(name) or _fetch(name, revision, files)
+        place = shipped().get(name) or _fetched(name, revision, files)
     return FolderModel(place, name) if place.is_dir() else GgufModel(place, name), place
 
 
@@ -135,6 +138,14 @@ def _drop_tied_head(
             f"{source}: tensor {architecture.head!r}: given another one than {table!r}, allowed an "
             "equal one or none, since config.json ties them (tie_word_embeddings)"
         )
+
+
+def _fetched(source: str, revision: str | None, files: Sequence[str]) -> Path:
+    """Return the folder of a hub snapshot; pickles are fetched where there is nothing better."""
+    folder = _fetch(source, revision, files)
+    if files == HUB_FILES and not any(folder.glob("*.safetensors")):
+        return _fetch(source, revision, (*files, *PICKLE_FILES))
+    return folder
 
 
 def _fetch(source: str, revision: str | None, files: Sequence[str]) -> Path:

@@ -24,6 +24,7 @@ TOKENIZER_FILES = (
     "merges.txt",
     "added_tokens.json",
     "special_tokens_map.json",
+    "chat_template.jinja",
 )
 """What a folder or a hub snapshot may hold of a tokenizer."""
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")

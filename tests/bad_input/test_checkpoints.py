@@ -259,8 +259,8 @@ LAYER_TYPES = {"sliding": ["sliding_attention"], "full": ["full_attention"]}
         ({"use_qk_norm": True}, r"use_qk_norm: given True, allowed False"),
         ({"num_local_experts": 8}, r"num_local_experts: given 8, allowed None"),
         (
-            {"quantization_config": {"quant_method": "gptq", "bits": 4}},
-            r"quantization_config: given \{'quant_method': 'gptq', 'bits': 4\}, allowed None",
+            {"quantization_config": {"quant_method": "fp8", "bits": 8}},
+            r"quantization_config.quant_method: given 'fp8', allowed 'gptq' or 'awq' or 'compresse",
         ),
         (
             {"layer_types": ["full_attention", "sliding_attention"], "num_hidden_layers": 2},

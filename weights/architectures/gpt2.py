@@ -91,6 +91,7 @@ ARCHITECTURE = Architecture(
     parse=parse,
     write=write,
     stored=stored,
+    linear=False,
     gguf=GgufForm(
         {
             "context_length": "n_positions",

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model in a folder as Hugging Face has it: config.json, and files of safetensors."""
+"""A model in a folder as Hugging Face has it: config.json, and files of safetensors or PyTorch.
+
+Matrices that are packed (quantization_config) are read as float32.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,15 @@ from safetensors import SafetensorError, safe_open
 from weights.architecture import Architecture, Config, Stored
 from weights.architectures import ARCHITECTURES
 from weights.checkpoint import CheckpointError, CheckpointShape
+from weights.stored import torch_pickle
 from weights.stored.form import StoredTensor
+from weights.stored.packed_int import FIELD, Packing, packing_of, unpacked
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
+PICKLE, PICKLE_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
+PICKLE_SUFFIX = ".bin"
 DTYPES = ("F64", "F32", "F16", "BF16")
 """Types of stored tensors, as safetensors calls them; all become float32."""
 WRAPPERS = ("module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
@@ -46,6 +53,10 @@ class FolderModel:
         self.folder, self.source = folder, source
         self.config = Config(_read_json(folder / CONFIG, source), source)
         self.architecture = architecture_of(self.config)
+        self.packing: Packing | None = None
+        if self.config.content.get(FIELD) is not None and self.architecture.linear:
+            self.packing = packing_of(self.config)
+            del self.config.content[FIELD]  # what it says is undone here
 
     def layout(self, shape: CheckpointShape) -> list[Stored]:
         """Return every tensor by its name without prefix."""
@@ -58,30 +69,48 @@ class FolderModel:
         return None if self.architecture.buffers.fullmatch(short) else short
 
     def tensors(self) -> Iterator[StoredTensor]:
-        """Yield the tensors of all files; an error of reading one is raised by its file's name."""
+        """Yield the tensors of all files, packed matrices as one.
+
+        Raises:
+            CheckpointError: a file is missing or damaged, or is a pickle and PyTorch is not there.
+        """
+        found = self._stored()
+        return found if self.packing is None else unpacked(found, self.packing, self.source)
+
+    def _stored(self) -> Iterator[StoredTensor]:
         for file in self._files():
             path = self.folder / file
             if not path.is_file():
                 raise CheckpointError(f"{self.source}: shard {file} is missing in {self.folder}")
+            if path.suffix == PICKLE_SUFFIX:
+                yield from torch_pickle.tensors_of(path, self.source)
+                continue
             try:
                 yield from _of_file(path)
             except (SafetensorError, TypeError, OSError) as error:
                 raise CheckpointError(f"{self.source}: {file} cannot be read: {error}") from error
 
     def _files(self) -> list[str]:
-        if (self.folder / WEIGHTS).is_file():
-            return [WEIGHTS]
-        if not (self.folder / INDEX).is_file():
-            raise CheckpointError(
-                f"{self.source}: no weights in {self.folder}; allowed is {WEIGHTS}, or {INDEX} "
-                "with shards"
-            )
-        weight_map = _read_json(self.folder / INDEX, self.source).get("weight_map")
+        for file, index in ((WEIGHTS, INDEX), (PICKLE, PICKLE_INDEX)):
+            if (self.folder / file).is_file():
+                return [file]
+            if (self.folder / index).is_file():
+                return self._shards(index)
+        raise CheckpointError(
+            f"{self.source}: no weights in {self.folder}; allowed is {WEIGHTS}, or {INDEX} "
+            f"with shards, {PICKLE}, or {PICKLE_INDEX} with shards"
+        )
+
+    def _shards(self, index: str) -> list[str]:
+        """Return the files that an index names."""
+        weight_map = _read_json(self.folder / index, self.source).get("weight_map")
         if not isinstance(weight_map, dict) or not weight_map:
             raise CheckpointError(
-                f"{self.source}: {INDEX}: given no weight_map, allowed name to file"
+                f"{self.source}: {index}: given no weight_map, allowed name to file"
             )
-        return sorted({_shard_name(name, file, self.source) for name, file in weight_map.items()})
+        return sorted(
+            {_shard_name(name, file, index, self.source) for name, file in weight_map.items()}
+        )
 
 
 def architecture_of(config: Config) -> Architecture:
@@ -93,11 +122,11 @@ def architecture_of(config: Config) -> Architecture:
 
 
 def _of_file(path: Path) -> Iterator[StoredTensor]:
-    with safe_open(path, framework="np") as shard:
-        for name in shard.keys():  # noqa: SIM118 (a safetensors handle is no mapping)
-            piece = shard.get_slice(name)
-            load = partial(shard.get_tensor, name)
-            yield StoredTensor(name, tuple(piece.get_shape()), piece.get_dtype(), load)
+    shard: Any = safe_open(path, framework="np")  # open while a tensor may still be read
+    for name in shard.keys():  # noqa: SIM118 (a safetensors handle is no mapping)
+        piece = shard.get_slice(name)
+        load = partial(shard.get_tensor, name)
+        yield StoredTensor(name, tuple(piece.get_shape()), piece.get_dtype(), load)
 
 
 def _read_json(path: Path, source: str) -> dict[str, Any]:
@@ -114,11 +143,12 @@ def _read_json(path: Path, source: str) -> dict[str, Any]:
     return content
 
 
-def _shard_name(name: str, file: object, source: str) -> str:
-    """Return the file of a tensor as the index has it: the plain name of a safetensors file."""
-    if not isinstance(file, str) or Path(file).name != file or Path(file).suffix != ".safetensors":
+def _shard_name(name: str, file: object, index: str, source: str) -> str:
+    """Return the file of a tensor as the index has it: a plain name with the ending of its kind."""
+    suffix = Path(WEIGHTS).suffix if index == INDEX else PICKLE_SUFFIX
+    if not isinstance(file, str) or Path(file).name != file or Path(file).suffix != suffix:
         raise CheckpointError(
-            f"{source}: {INDEX}: tensor {name!r}: given file {file!r}, "
-            "allowed the name of a .safetensors file in the folder"
+            f"{source}: {index}: tensor {name!r}: given file {file!r}, "
+            f"allowed the name of a {suffix} file in the folder"
         )
     return file

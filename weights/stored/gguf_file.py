@@ -48,6 +48,7 @@ HEAD_SIZES = ("attention.value_length", "rope.dimension_count")
 """Keys that may only repeat the size of a head."""
 NOTES = ("tensor_data_layout", "rope.scaling.finetuned")
 """Keys that change nothing."""
+_MATRIX = re.compile(r"h\.\d+\.(q|k|v|o|gate|up|down)\.weight")
 _ROTATED = re.compile(r"blk\.\d+\.attn_([qk])\.(weight|bias)")
 
 
@@ -167,6 +168,7 @@ class GgufModel:
         """Return every tensor by its name in the file; all matrices of layers are (out, in)."""
         library = _library(self.source)
         family = self.architecture.family
+        linear = self.architecture.linear
         number = {name: number for number, name in library.MODEL_ARCH_NAMES.items()}[family]
         names = library.get_tensor_name_map(number, shape.layers)
 
@@ -174,8 +176,8 @@ class GgufModel:
             prefix = "" if one.name == self.architecture.head else self.architecture.prefix
             name = names.get_name(prefix + one.name, try_suffixes=(".weight", ".bias"))
             assert name is not None, one.name
-            matrix = re.fullmatch(r"h\.\d+\.(q|k|v|o|gate|up|down)\.weight", one.parts[0])
-            return replace(one, name=name, transposed=one.transposed or matrix is not None)
+            matrix = _MATRIX.fullmatch(one.parts[0]) is not None
+            return replace(one, name=name, transposed=one.transposed or (matrix and not linear))
 
         return [renamed(one) for one in self.architecture.layout(shape)]
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,3 +131,17 @@ def test_tokenizer_beside_the_checkpoint(stored: Checkpoint) -> None:
     assert rows.shape[1] == 12
     assert rows.min() >= 0
     assert rows.max() < 300
+
+
+def test_vocabulary_and_merges_beside_the_checkpoint(stored: Checkpoint) -> None:
+    """So do other tokenizers than tokenizer.json."""
+    assert stored.folder is not None
+    letters = ["<|endoftext|>", *(chr(code) for code in range(33, 127)), "Ġ"]
+    vocabulary = {letter: index for index, letter in enumerate(letters)}
+    (stored.folder / "vocab.json").write_text(json.dumps(vocabulary))
+    (stored.folder / "merges.txt").write_text("#version: 0.2\n")
+    write_checkpoint(random_checkpoint(replace(SHAPE, vocab=300), 1), stored.folder)
+    rows = calibration_tokens(load_checkpoint(stored.folder))
+    text = np.random.default_rng(3).integers(32, 127, 4000, np.uint8)[:12]  # of the fixture
+    assert rows.shape[1] == 12
+    assert [letters[token] for token in rows[0]] == [chr(one) if one > 32 else "Ġ" for one in text]

@@ -15,8 +15,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from weights.architectures import ARCHITECTURES
-from weights.checkpoint import CheckpointShape
-from weights.importer import load_checkpoint, parse_config
+from weights.checkpoint import CheckpointError, CheckpointShape
+from weights.importer import load_checkpoint, load_shape, parse_config
 from weights.shipped import CHECKPOINTS, shipped
 from weights.synthetic import config_of, random_checkpoint, shape_of, write_checkpoint
 
@@ -232,3 +232,23 @@ def test_hub_cache_without_network(tmp_path: Path, folder: Path) -> None:
     (entry / "refs").mkdir()
     (entry / "refs" / "main").write_text("0" * 40)
     assert run_offline("some/gpt", tmp_path).strip() == "8"
+
+
+def test_pickles_of_the_hub(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are fetched only where there are no safetensors."""
+    asked: list[list[str]] = []
+
+    def download(_: str, allow_patterns: list[str], **__: object) -> Path:
+        asked.append(allow_patterns)
+        return folder
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    load_checkpoint("some/gpt")
+    assert len(asked) == 1 and "pytorch_model*.bin" not in asked[0]
+    (folder / WEIGHTS).unlink()
+    with pytest.raises(CheckpointError, match=r"no weights in .*, pytorch_model\.bin, or pytorch"):
+        load_checkpoint("some/gpt")
+    assert len(asked) == 3 and "pytorch_model*.bin" in asked[2]
+    load_shape("some/gpt")
+    assert len(asked) == 4

@@ -166,3 +166,18 @@ def test_tokenizer_is_fetched_from_the_hub(tmp_path: Path) -> None:
     names += ["generation_config.json", "model-00001-of-00002.safetensors"]
     assert [name for name in names if not any(fnmatch(name, one) for one in HUB_FILES)] == []
     assert not any(fnmatch("pytorch_model.bin", one) for one in HUB_FILES)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_chat_template(tmp_path: Path, several: bool) -> None:
+    """From a file of its own, or of several in the configuration the default; bytes have none."""
+    assert ByteTokenizer().chat_template is None
+    folder = _word_folder(tmp_path)
+    assert load_tokenizer(folder, 5).chat_template is None
+    if several:
+        path = folder / "tokenizer_config.json"
+        named = [{"name": name, "template": name.upper()} for name in ("tool_use", "default")]
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"chat_template": named}))
+    else:
+        (folder / "chat_template.jinja").write_text("DEFAULT")
+    assert load_tokenizer(folder, 5).chat_template == "DEFAULT"

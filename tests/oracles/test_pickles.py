@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Folders with pickles of PyTorch: what is read, and what is no weights.
+
+Needs torch (the optional group `oracles`): pytest tests/oracles.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from weights.architectures import ARCHITECTURES
+from weights.checkpoint import CheckpointError, digest
+from weights.importer import load_checkpoint
+from weights.stored.folder import PICKLE, PICKLE_INDEX, WEIGHTS
+from weights.synthetic import random_checkpoint, shape_of, write_checkpoint
+
+
+def folder_of(family: str, folder: Path) -> dict[str, Any]:
+    """Write a folder without its weights, which are returned."""
+    write_checkpoint(random_checkpoint(shape_of(family), 1), folder)
+    tensors: dict[str, Any] = load_file(folder / WEIGHTS)
+    (folder / WEIGHTS).unlink()
+    return tensors
+
+
+@pytest.mark.parametrize("family", ARCHITECTURES)
+@pytest.mark.parametrize("old", [False, True])
+def test_one_file(tmp_path: Path, family: str, old: bool) -> None:
+    """Of each architecture, in both formats of PyTorch."""
+    tensors = folder_of(family, tmp_path)
+    torch.save(tensors, tmp_path / PICKLE, _use_new_zipfile_serialization=not old)
+    assert digest(load_checkpoint(tmp_path)) == digest(random_checkpoint(shape_of(family), 1))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_types(tmp_path: Path, dtype: torch.dtype) -> None:
+    """All become float32; parameters are tensors, too."""
+    tensors = folder_of("llama", tmp_path)
+    half = {name: torch.nn.Parameter(one.to(dtype)) for name, one in tensors.items()}
+    torch.save(half, tmp_path / PICKLE)
+    found = load_checkpoint(tmp_path).tensors["embed"]
+    wanted = half["model.embed_tokens.weight"].detach().to(torch.float32).numpy()
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_shards(tmp_path: Path) -> None:
+    """An index names them."""
+    tensors = folder_of("gpt2", tmp_path)
+    names = list(tensors)
+    parts = {"a.bin": names[::2], "b.bin": names[1::2]}
+    for file, some in parts.items():
+        torch.save({name: tensors[name] for name in some}, tmp_path / file)
+    index = {name: file for file, some in parts.items() for name in some}
+    (tmp_path / PICKLE_INDEX).write_text(json.dumps({"weight_map": index}))
+    assert digest(load_checkpoint(tmp_path)) == digest(random_checkpoint(shape_of("gpt2"), 1))
+
+
+class Runs:
+    """Leaves a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return os.mkdir, (str(self.path),)
+
+
+def test_what_is_no_weights(tmp_path: Path) -> None:
+    """Code is not run; what is left is refused in a line."""
+    place, tensors = tmp_path / "model", folder_of("llama", tmp_path / "model")
+    for content, message in (
+        ({**tensors, "x": Runs(tmp_path / "harm")}, "cannot be read as weights alone: Weights onl"),
+        ([1, 2], "given list, allowed tensors by name"),
+        ({**tensors, "step": 3}, "given int as 'step', allowed tensors by name"),
+        ({"model": tensors}, "given dict as 'model', allowed tensors by name"),
+        (
+            {**tensors, "lm_head.weight": tensors["lm_head.weight"].to(torch.int8)},
+            "tensor 'lm_head.weight': given dtype int8, allowed F64, F32, F16, BF16",
+        ),
+    ):
+        torch.save(content, place / PICKLE)
+        with pytest.raises(CheckpointError, match=message) as caught:
+            load_checkpoint(place)
+        assert "\n" not in str(caught.value)
+    (place / PICKLE).write_bytes(pickle.dumps(Runs(tmp_path / "harm")))
+    with pytest.raises(CheckpointError, match="cannot be read as weights alone"):
+        load_checkpoint(place)
+    torch.save(tensors, place / PICKLE)
+    (place / PICKLE).write_bytes((place / PICKLE).read_bytes()[:1000])
+    with pytest.raises(CheckpointError, match="cannot be read as weights alone"):
+        load_checkpoint(place)
+    assert not (tmp_path / "harm").exists()
