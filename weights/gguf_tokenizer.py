@@ -49,7 +49,8 @@ def tokenizer_of(path: Path) -> tuple[Any, list[int]]:
     if kind not in builders:
         raise given.refusal("model", repr(kind), str(list(builders)))
     try:
-        found = _completed(builders[kind](given), given, bos=kind == "llama")
+        bos = kind == "llama" or given.of("pre", str, "") == "llama-bpe"
+        found = _completed(builders[kind](given), given, bos=bos)
     except GgufTokenizerError:
         raise
     except Exception as error:  # whatever the library makes of a vocabulary

@@ -10,6 +10,9 @@ import gguf
 import numpy as np
 import pytest
 
+import tessera
+from npu.cli import command_line
+from npu.graph.importers import kind_of
 from tests.python.weights.gguf_files import (
     MERGES,
     WORDS,
@@ -20,6 +23,7 @@ from tests.python.weights.gguf_files import (
 from weights.calibrate import cache_path, scales_for
 from weights.checkpoint import CheckpointShape, digest
 from weights.importer import load_checkpoint, load_shape
+from weights.reference import forward
 from weights.stored.gguf_file import GgufModel
 from weights.stored.gguf_header import read_header
 from weights.synthetic import random_checkpoint, shape_of
@@ -103,10 +107,16 @@ def test_tokenizer_of_bytes_with_merges(tmp_path: Path) -> None:
 
 
 def test_beginning_of_a_text(tmp_path: Path) -> None:
-    """The token in front is there if the file says so."""
-    more = tokenizer_metadata(add_bos_token=True)
-    path = write_gguf(random_checkpoint(SHAPES[2], 1), tmp_path / "model.gguf", metadata=more)
-    assert load_tokenizer(path, 80).encode("a")[0] == 1
+    """The token in front is there if the file says so, or says nothing and LLaMA 3 has it."""
+    for says, cut, first in (
+        (True, "smollm", True),
+        (False, "llama-bpe", False),
+        (None, "llama-bpe", True),
+        (None, "smollm", False),
+    ):
+        more = tokenizer_metadata(add_bos_token=says, pre=cut)
+        path = write_gguf(random_checkpoint(SHAPES[2], 1), tmp_path / "model.gguf", metadata=more)
+        assert (load_tokenizer(path, 80).encode("a")[0] == 1) == first, (says, cut)
 
 
 def test_a_vocabulary_size_that_is_not_written_down(tmp_path: Path) -> None:
@@ -202,3 +212,31 @@ def _q6_k(block: np.ndarray, index: int) -> float:
     high = int(block[128 + 32 * half + lane]) >> 2 * part & 3
     scale = int(block[192 + index // 16].view(np.int8))
     return _half(block, 208) * scale * ((low | high << 4) - 32)
+
+
+def test_a_network_of_a_file(tmp_path: Path) -> None:
+    """A file, and the folder that holds it, are a checkpoint to tessera as they are to npu."""
+    shape = shape_of("llama", hidden=16, heads=2, layers=1, ffn=16, vocab=60, context=8)
+    checkpoint = random_checkpoint(shape, 1)
+    path = write_gguf(checkpoint, tmp_path / "model.gguf", metadata=tokenizer_metadata())
+    assert kind_of(path) == kind_of(path.rename(tmp_path / "model")) == "checkpoint"
+    (tmp_path / "model").rename(path)
+    tokens = np.array([[1, 2, 3, 4]], np.int32)
+    wanted = forward(checkpoint, tokens)
+    for source in (path, tmp_path):
+        session = tessera.load(source, shapes={"tokens": (1, 4)})
+        found = session.run({"tokens": tokens})["logits"]
+        assert np.corrcoef(found.ravel(), wanted.ravel())[0, 1] > 0.99
+
+
+@pytest.mark.parametrize("options", [["--shape", "tokens=1,4"], ["--accept-loss"]])
+def test_commands(tmp_path: Path, options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is compiled as a network, or as a decoder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    shape = shape_of("llama", hidden=16, heads=1, layers=1, ffn=16, vocab=60, context=16)
+    more = tokenizer_metadata()
+    path = write_gguf(random_checkpoint(shape, 1), tmp_path / "model.gguf", metadata=more)
+    output = tmp_path / "out"
+    assert command_line.main(["compile", str(path), "-o", str(output), *options]) == 0
+    assert output.exists()
+    assert command_line.main(["inspect", str(path)]) == 0
