@@ -94,7 +94,7 @@ class GgufModel:
         } | {field: tensor in tensors for field, tensor in form.present}
         for key in form.required:
             if form.fields[key] not in content:
-                raise CheckpointError(f"{self.source}: metadata {family}.{key!s} is missing")
+                raise CheckpointError(f"{self.source}: metadata {family}.{key} is missing")
         content |= {"model_type": family, "tie_word_embeddings": HEAD not in tensors}
         if form.rotary:
             heads = content["num_attention_heads"]
