@@ -37,7 +37,8 @@ struct npu_plan_image {
 enum npu_plan_table_name {
   NPU_PLAN_TABLE_NAME_TOKENS,
   NPU_PLAN_TABLE_NAME_POSITIONS,
-  NPU_PLAN_TABLE_NAME_ROPE
+  NPU_PLAN_TABLE_NAME_ROPE,
+  NPU_PLAN_TABLE_NAME_SINK
 };
 
 struct npu_plan_table {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import get_args
@@ -31,17 +32,22 @@ from spec.isa.instruction import Instruction, decode_image, encode_image
 from spec.isa.operands import up
 from tests.python.golden.golden_support import random_model
 from tests.python.plans.plan_damage import damages, resealed, with_record
-from weights.model import QuantizedModel
+from weights.model import QuantizedModel, Sink
 from weights.quantize import quantize_checkpoint
 from weights.shipped import CHECKPOINTS
 
 ROWS, COUNT = 20, 9
-FAMILIES = ("gpt2", "llama", "mistral", "qwen2")
+FAMILIES = ("gpt2", "llama", "mistral", "qwen2", "sink")
+"""Architectures; "sink" is a llama behind a constant position."""
 
 
 @cache
 def _model(family: str = "llama") -> QuantizedModel:
-    return random_model(5, family, context=ROWS + COUNT - 1, layers=1, vocab=96)
+    if family != "sink":
+        return random_model(5, family, context=ROWS + COUNT - 1, layers=1, vocab=96)
+    model = random_model(5, "llama", context=ROWS + COUNT, layers=2, vocab=96)
+    rows = np.random.default_rng(6).integers(-127, 128, (2, 2, model.shape.kv_columns), np.int8)
+    return replace(model, sink=Sink(0, *rows))
 
 
 @cache
@@ -89,6 +95,20 @@ async def _generated(prepared: Prepared) -> list[list[int]]:
     greedy = await generate.greedy(driven.chip, plan, COUNT)
     picked = await generate.sampled(driven.chip, plan, COUNT, lambda row: int(np.argmax(row)))
     return [*found, greedy.ids, picked.ids]
+
+
+def test_only_its_own_table_is_copied_from_the_constants() -> None:
+    """A load of anything else there, or a store, is no program of a decoder."""
+    files = files_of(_plan("sink"))
+    words = decode_image(plan_from(files).segments[0].image)
+    loads = [i for i, word in enumerate(words) if word.opcode == Opcode.DMA_LOAD and word.imm == 6]
+    assert len(loads) == 2
+    size = words[loads[0]].n
+    for change in ({"n": size + 16, "m": 2}, {"opcode": Opcode.DMA_STORE}, {"imm": 2}):
+        other = list(words)
+        other[loads[1]] = replace(words[loads[1]], **change)
+        with pytest.raises(PlanFileError, match="bytes of one tensor"):
+            plan_from(resealed(files, "segment0", encode_image(other)))
 
 
 def test_every_entry_is_refused_when_it_is_another() -> None:
