@@ -15,6 +15,7 @@ import numpy as np
 
 from golden import session
 from golden.session import GoldenSession
+from npu.compiler.model import Place
 from npu.driver import generate
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
@@ -28,12 +29,19 @@ TAGS = ("models", "random")
 
 
 async def _check(
-    bench: Bench, shape: CheckpointShape, prompt: int, steps: int, *, chunk: int | None = None
+    bench: Bench,
+    shape: CheckpointShape,
+    prompt: int,
+    steps: int,
+    *,
+    chunk: int | None = None,
+    sink: int | None = None,
+    cache: Place = "auto",
 ) -> None:
     """Run a prompt and steps in detail, then the same prompt and more tokens by one start."""
-    model = random_model(shape, int(bench.random.integers(1 << 30)))
+    model = random_model(shape, int(bench.random.integers(1 << 30)), sink)
     ids = bench.random.integers(0, shape.vocab, prompt + steps).tolist()
-    resident, golden = Resident.place(bench, model), GoldenSession(model)
+    resident, golden = Resident.place(bench, model, cache), GoldenSession(model)
     await bench.set_knobs(Knobs())
     await resident.prompt_in_detail(ids[:prompt], golden, chunk)
     for token in ids[prompt:]:
@@ -109,6 +117,20 @@ async def test_shapes_chunks(dut: Dut) -> None:
     for family, window in (("gpt2", 0), ("mistral", 20)):
         shape = shape_of(family, layers=2, context=96, window=window)
         await _check(bench, shape, prompt=49, steps=1, chunk=16)
+
+
+@cocotb.test
+async def test_shapes_constant_position(dut: Dut) -> None:
+    """Behind a constant first position, with the cache in SRAM and in memory, in chunks."""
+    bench = await Bench.start(dut)
+    cases: tuple[tuple[str, int, int, Place], ...] = (
+        ("gpt2", 4, 0, "memory"),
+        ("llama", 2, 0, "sram"),
+        ("mistral", 1, 20, "memory"),
+    )
+    for family, kv_heads, window, cache in cases:
+        shape = shape_of(family, kv_heads=kv_heads, head_dim=16, context=64, window=window)
+        await _check(bench, shape, prompt=18, steps=1, chunk=16, sink=3, cache=cache)
 
 
 @cocotb.test
