@@ -148,8 +148,8 @@ class _Largest:
     def add(self, values: Floats) -> None:
         """Take in another batch."""
         pool = np.concatenate([self.values, np.abs(values).ravel()])
-        if pool.size > self.keep:
-            pool = np.partition(pool, pool.size - self.keep)[-self.keep :]
+        if pool.size > self.keep:  # a copy: a view would hold the whole batch
+            pool = np.partition(pool, pool.size - self.keep)[-self.keep :].copy()
         self.values = pool
 
     def percentile(self) -> float:

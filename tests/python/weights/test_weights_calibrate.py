@@ -14,6 +14,7 @@ from weights import calibrate as module
 from weights.calibrate import (
     SCALES_FILE,
     ScalesError,
+    _Largest,
     cache_path,
     calibrate,
     calibration_tokens,
@@ -41,6 +42,15 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkpoint:
     monkeypatch.setattr(module, "read_corpus", lambda: Corpus(text, text, text, text, {}))
     write_checkpoint(random_checkpoint(SHAPE, 4), tmp_path / "model")
     return load_checkpoint(tmp_path / "model")
+
+
+def test_only_the_largest_magnitudes_are_kept() -> None:
+    """Not the batches that they come from, which are gigabytes of a published model."""
+    largest = _Largest(total=100_000)
+    largest.add(np.arange(50_000, dtype=np.float32))
+    held = largest.values if largest.values.base is None else largest.values.base
+    assert isinstance(held, np.ndarray)
+    assert held.size == largest.keep < 20
 
 
 def test_ranges_are_percentiles_of_all_batches() -> None:
