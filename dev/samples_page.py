@@ -3,8 +3,8 @@
 
 The table of `test_gpt2_block` in README.md, below each `make generate` of README.md and
 docs/formats.md its text and figures, and below each `$ make soc`, `$ npu soc` and `$ npu firmware`
-of docs/computer.md what it prints. Each command is run as it stands there. How fast the machine
-simulates is left out.
+of docs/computer.md and each `$ npu estimate` of docs/user-guide.md what it prints. Each command is
+run as it stands there. How fast the machine simulates is left out.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from spec.paths import DOCS, ROOT
 from weights.figures import read_text
 
 README = ROOT / "README.md"
-PAGES = (README, DOCS / "formats.md", DOCS / "computer.md")
+PAGES = (README, DOCS / "formats.md", DOCS / "computer.md", DOCS / "user-guide.md")
 BLOCK = "test_gpt2_block"
 _MODULE = "dev.samples_page"
 _SAMPLE = re.compile(r"^    make generate (.*)\n\n((?:    .*\n)+)", re.M)
-_SESSION = re.compile(r"^    \$ (make|npu) ((?:soc|firmware) .*)\n((?:    (?!\$ ).*\n)*)", re.M)
+_SESSION = re.compile(
+    r"^    \$ (make|npu) ((?:soc|firmware|estimate) .*)\n((?:    (?!\$ ).*\n)*)", re.M
+)
 _OPTIONS = {"PROMPT": "--prompt", "WEIGHTS": "--weights", "TOKENS": "--tokens", "INPUT": "--input"}
 _ENDS = re.compile(r"^(?:(exit code .*);|(npu: .*))", re.M)
 """What a session shows of standard error."""

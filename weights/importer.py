@@ -26,7 +26,7 @@ from weights.checkpoint import (
     expected_tensors,
 )
 from weights.shipped import shipped
-from weights.stored.folder import CONFIG, INDEX, WEIGHTS, FolderModel, architecture_of
+from weights.stored.folder import CONFIG, INDEX, WEIGHTS, FolderModel, architecture_of, read_json
 from weights.stored.form import StoredModel
 from weights.stored.gguf_file import GgufModel
 from weights.stored.gguf_header import gguf_within, is_gguf
@@ -74,21 +74,38 @@ def load_shape(source: str | Path, *, revision: str | None = None) -> Checkpoint
     return model.architecture.shape(model.config)
 
 
+def load_config(source: str | Path) -> dict[str, Any]:
+    """Read config.json of a model of any architecture, or what a GGUF file says instead.
+
+    Arguments and errors as of `load_checkpoint`.
+    """
+    place = _place(source, None, (CONFIG,))
+    if place.is_dir():
+        return read_json(place / CONFIG, str(source))
+    return GgufModel(place, str(source)).config.content
+
+
 def _opened(
     source: str | Path, revision: str | None, files: Sequence[str]
 ) -> tuple[StoredModel, Path]:
     """Return what is stored, and in which folder or file; of the hub these files are fetched."""
+    place, name = _place(source, revision, files), str(source)
+    return FolderModel(place, name) if place.is_dir() else GgufModel(place, name), place
+
+
+def _place(source: str | Path, revision: str | None, files: Sequence[str]) -> Path:
+    """Return the folder or the GGUF file of a model; of the hub these files are fetched."""
     place, name = Path(source), str(source)
     if place.is_dir():
-        place = gguf_within(place) or place
-    elif not is_gguf(place):
-        if place.is_file():
-            raise CheckpointError(
-                f"load_checkpoint: given {name!r}, which is a file; allowed is the folder with "
-                f"{CONFIG} and {WEIGHTS} in it, a GGUF file, or a hub id"
-            )
-        place = shipped().get(name) or _fetched(name, revision, files)
-    return FolderModel(place, name) if place.is_dir() else GgufModel(place, name), place
+        return gguf_within(place) or place
+    if is_gguf(place):
+        return place
+    if place.is_file():
+        raise CheckpointError(
+            f"load_checkpoint: given {name!r}, which is a file; allowed is the folder with "
+            f"{CONFIG} and {WEIGHTS} in it, a GGUF file, or a hub id"
+        )
+    return shipped().get(name) or _fetched(name, revision, files)
 
 
 def parse_config(config: dict[str, Any], source: str) -> tuple[Architecture, CheckpointShape]:

@@ -59,6 +59,12 @@ class Shape:
         """Whether positions are learned rows."""
         return not self.rope
 
+    @property
+    def layer_weights(self) -> int:
+        """Weights of the products of a layer."""
+        attention = 2 * self.hidden * (self.q_columns + self.kv_columns)
+        return attention + (2 + self.gated) * self.hidden * self.ffn
+
     def plain(self) -> Shape:
         """Return the shape without what a subclass adds."""
         return Shape(*(getattr(self, field.name) for field in fields(Shape)))

@@ -18,7 +18,7 @@ from npu.commands.arguments import AddCommand
 
 DEBUG = "--debug"
 COMMANDS = (
-    *("inspect", "asm", "disasm", "compile", "explain", "generate", "profile"),
+    *("inspect", "estimate", "asm", "disasm", "compile", "explain", "generate", "profile"),
     *("waves", "test", "pytest", "build", "run", "operator", "unit", "soc", "firmware"),
     *("bench", "bench-docs", "regress", "report"),
     *("cop-sweep", "faults", "synth", "quality", "lint", "format", "gen"),
@@ -41,7 +41,7 @@ class Home(Protocol):
 def home_of(command: str) -> Home:
     """Import the home of one of the commands."""
     match command:
-        case "inspect" | "asm" | "disasm":
+        case "inspect" | "estimate" | "asm" | "disasm":
             from npu.commands import file_commands
 
             return file_commands

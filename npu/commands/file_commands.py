@@ -4,22 +4,26 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
 from npu.asm import AsmError
 from npu.commands import files, inspect_files, program_files
-from npu.commands.arguments import AddCommand, add_config, add_weights
+from npu.commands.arguments import MODEL, AddCommand, add_config, add_weights, positive
 from npu.commands.consoles import printed
+from npu.commands.estimate_report import CLOCK_MHZ, report
 from npu.commands.load_model import BAD_MODEL
 
 BAD_INPUT = (*BAD_MODEL, AsmError, files.FileError)
 """What a user can cause; each says in one line what was given and what is allowed."""
+FASTEST_MHZ = 100_000
 
 
 def add_commands(command: AddCommand) -> None:
     """Add the commands to the parser of `npu`."""
     _add_inspect(command("inspect", _inspect))
+    _add_estimate(command("estimate", _estimate))
     _add_asm(command("asm", _asm))
     _add_disasm(command("disasm", _disasm))
 
@@ -52,6 +56,56 @@ def _inspect(arguments: argparse.Namespace) -> int:
     """Say what a checkpoint, a packed file or a program holds."""
     limits = arguments.chip.limits
     inspect_files.show(arguments.what, limits, arguments.weights, arguments.listing, printed())
+    return 0
+
+
+def _megahertz(text: str) -> float:
+    """Return a clock."""
+    try:
+        clock = float(text)
+    except ValueError:
+        clock = 0.0
+    if not 0 < clock <= FASTEST_MHZ:
+        allowed = f"a number of MHz above 0 and up to {FASTEST_MHZ:,}"
+        raise argparse.ArgumentTypeError(f"given {text!r}, allowed {allowed}")
+    return clock
+
+
+def _add_estimate(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Say by config.json alone what a model would take: whether it is accepted or why not, "
+        "bytes of stream, tables and K/V cache by format and context, cycles and tokens a second, "
+        "memory and time of its import. What is not imported is estimated by its dimensions."
+    )
+    parser.add_argument("model", metavar="MODEL", help=f"{MODEL}, or a config.json")
+    parser.add_argument(
+        "--context", type=positive, metavar="N", help="positions (those of the model)"
+    )
+    parser.add_argument(
+        "--clock",
+        type=_megahertz,
+        default=CLOCK_MHZ,
+        metavar="MHZ",
+        help=f"of the chip ({CLOCK_MHZ:g})",
+    )
+    parser.add_argument("--json", action="store_true", help="print everything as JSON instead")
+    add_weights(parser)
+    add_config(parser)
+
+
+def _estimate(arguments: argparse.Namespace) -> int:
+    """Say by its configuration alone what a model would take."""
+    found = report(
+        arguments.model,
+        arguments.chip.limits,
+        arguments.weights,
+        arguments.context,
+        arguments.clock,
+    )
+    if arguments.json:
+        print(json.dumps(found.to_json(), indent=1))
+    else:
+        found.show(printed())
     return 0
 
 

@@ -130,7 +130,6 @@ def layer(
     """One layer of a model on `rows` positions that follow `past` ones."""
     narrow = layouts or {}
     queries, keys = shape.q_columns, shape.kv_columns
-    seen = min(past, shape.window - 1) if shape.window else past
     work = norm(shape.hidden) + norm(shape.hidden)
     work += linear(rows, queries + 2 * keys, shape.hidden, layout=narrow.get("qkv"))
     work += linear(rows, shape.hidden, queries, layout=narrow.get("proj"))
@@ -139,7 +138,18 @@ def layer(
         work += linear(rows, shape.ffn, shape.hidden, layout=narrow.get("gate"))
     work += linear(rows, shape.hidden, shape.ffn, layout=narrow.get("down"))
     work += attention(shape, rows, past)
-    return work + (transfer(2 * keys * seen, 2 * keys * rows) if in_memory else LeastWork())
+    return work + (cached(shape, rows, past) if in_memory else LeastWork())
+
+
+def cached(shape: Shape, rows: int, past: int) -> LeastWork:
+    """What a layer reads of a K/V cache in memory, and appends to it."""
+    seen = min(past, shape.window - 1) if shape.window else past
+    return transfer(2 * shape.kv_columns * seen, 2 * shape.kv_columns * rows)
+
+
+def looked_up(shape: Shape) -> int:
+    """Return the bytes of the rows that a token takes from the tables."""
+    return 2 * (shape.hidden * (2 if shape.positions else 1) + shape.head_dim * shape.rope)
 
 
 def forward(
@@ -156,10 +166,24 @@ def forward(
     With `logits` all int16 logits are written and not only a token. `layouts` has what is narrow of
     the weights, by the last part of the names of their shares.
     """
-    embedding = 2 * (shape.hidden * (2 if shape.positions else 1) + shape.head_dim * shape.rope)
     work = transfer(4 * rows if rows > 1 else 0)  # the ids of a prompt; a step has its token
-    work += transfer(embedding * rows, 2 * shape.vocab if logits else 4)
+    work += transfer(looked_up(shape) * rows, 2 * shape.vocab if logits else 4)
     for _ in range(shape.layers):
         work += layer(shape, rows, past, in_memory=in_memory, layouts=layouts)
     head = linear(1, shape.vocab, shape.hidden, layout=(layouts or {}).get("head"))
     return work + norm(shape.hidden) + head
+
+
+def step(shape: Shape, past: int, stream: int, *, in_memory: bool) -> LeastWork:
+    """A decode step with a stream of so many bytes, padding and all; the bus decides it."""
+    each = cached(shape, 1, past) if in_memory else LeastWork()
+    read, write = shape.layers * each.read_bytes, shape.layers * each.write_bytes
+    return transfer(stream + looked_up(shape) + read, 4 + write)
+
+
+def encode(shape: Shape, stream: int) -> LeastWork:
+    """A pass of an encoder over all of its positions, each of which sees all; no head."""
+    rows = shape.context
+    macs = rows * shape.layer_weights + 2 * rows * rows * shape.q_columns
+    moved = transfer(stream + rows * looked_up(shape), 2 * rows * shape.hidden)
+    return LeastWork(macs * shape.layers) + moved

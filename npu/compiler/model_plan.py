@@ -192,19 +192,31 @@ def memory_parts(shape: Shape, edge: int, stream: int, cache: int) -> dict[str, 
     }
 
 
+def placed_parts(
+    shape: Shape, edge: int, stream: int, context: int, *, in_memory: bool
+) -> dict[str, int]:
+    """Return `memory_parts` for so many positions, K and V among them if they lie in memory."""
+    one = replace(shape, context=context)
+    cache = cache_layout(one, edge, None).bytes if in_memory else 0
+    return memory_parts(one, edge, stream, cache)
+
+
+def longest_context(shape: Shape, edge: int, stream: int, *, in_memory: bool) -> int:
+    """Return the most positions of a model that the memory has room for, 0 for none."""
+
+    def size(context: int) -> int:
+        return sum(placed_parts(shape, edge, stream, context, in_memory=in_memory).values())
+
+    return bisect_right(range(1, shape.context + 1), MEMORY_BYTES, key=size)
+
+
 def _check_memory(shape: Shape, edge: int, stream: int, *, in_memory: bool) -> None:
     """Raise MemoryFullError, with what would help, if a model exceeds the address space."""
-
-    def parts(context: int) -> dict[str, int]:
-        one = replace(shape, context=context)
-        cache = cache_layout(one, edge, None).bytes if in_memory else 0
-        return memory_parts(one, edge, stream, cache)
-
-    found = parts(shape.context)
+    found = placed_parts(shape, edge, stream, shape.context, in_memory=in_memory)
     size = sum(found.values())
     if size <= MEMORY_BYTES:
         return
-    fits = bisect_right(range(1, shape.context), MEMORY_BYTES, key=lambda n: sum(parts(n).values()))
+    fits = longest_context(shape, edge, stream, in_memory=in_memory)
     help_ = (
         f"a context of up to {fits:,} would fit (max_position_embeddings in config.json)"
         if fits

@@ -136,6 +136,26 @@ REFUSED: list[tuple[list[str], str]] = [
     (["run", "none/", "--on", "rtl"], "npu: none: "),
     (["explain", "none/"], "npu: none: given a name without plan.json, allowed"),
     (["inspect", "none/"], "npu: load_checkpoint: given 'none/', which is no folder"),
+    (["estimate", "none/"], "npu: load_checkpoint: given 'none/', which is no folder"),
+    (
+        ["estimate", f"{TINY}/model.safetensors"],
+        f"npu: {TINY}/model.safetensors: model.safetensors",
+    ),
+    (["estimate", TINY, "--context", "0"], "npu estimate: argument --context: given '0', allowed"),
+    (
+        ["estimate", TINY, "--context", "129"],
+        f"npu: {TINY}: --context: given 129, allowed 1 to 128",
+    ),
+    (
+        ["estimate", TINY, "--clock", "nan"],
+        "npu estimate: argument --clock: given 'nan', allowed a",
+    ),
+    (["estimate", TINY, "--clock", "0"], "npu estimate: argument --clock: given '0', allowed a"),
+    (["estimate", TINY, "--weights", "int3"], "npu estimate: argument --weights: given the format"),
+    (
+        ["estimate", TINY, "--weights", "int4", "--config", "a16-int8"],
+        "npu: weights: given weights in int4, allowed int8",
+    ),
     (["operator", "nonsense", "--on", "rtl"], "npu: operator 'nonsense': there is none, "),
     (["asm", "none.npu"], "npu: none.npu: cannot be read: "),
     (["disasm", "none.bin"], "npu: none.bin: cannot be read: "),

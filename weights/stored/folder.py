@@ -51,7 +51,7 @@ class FolderModel:
             CheckpointError: it is missing, damaged, or of another architecture.
         """
         self.folder, self.source = folder, source
-        self.config = Config(_read_json(folder / CONFIG, source), source)
+        self.config = Config(read_json(folder / CONFIG, source), source)
         self.architecture = architecture_of(self.config)
         self.packing: Packing | None = None
         if self.config.content.get(FIELD) is not None and self.architecture.linear:
@@ -103,7 +103,7 @@ class FolderModel:
 
     def _shards(self, index: str) -> list[str]:
         """Return the files that an index names."""
-        weight_map = _read_json(self.folder / index, self.source).get("weight_map")
+        weight_map = read_json(self.folder / index, self.source).get("weight_map")
         if not isinstance(weight_map, dict) or not weight_map:
             raise CheckpointError(
                 f"{self.source}: {index}: given no weight_map, allowed name to file"
@@ -129,7 +129,8 @@ def _of_file(path: Path) -> Iterator[StoredTensor]:
         yield StoredTensor(name, tuple(piece.get_shape()), piece.get_dtype(), load)
 
 
-def _read_json(path: Path, source: str) -> dict[str, Any]:
+def read_json(path: Path, source: str) -> dict[str, Any]:
+    """Return the map of a file. Raises CheckpointError, which names the source, without one."""
     if not path.is_file():
         raise CheckpointError(f"{source}: {path.name} is missing in {path.parent}")
     try:

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the import of a model takes of this computer, foretold from its dimensions.
+
+Memory is the checkpoint and what is largest beside it: the scores of a batch that calibrates, the
+logits that are compared, or a matrix while it is quantised. Time is that of calibration mostly. The
+constants fit imports of random models with 20 to 163 million parameters, int8, on two cores of a
+server; others differ by a factor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weights.calibrate import BATCH, LONGEST, SCORES, TOKENS
+from weights.loss import AT_ONCE, LEAST, MOST, MULTIPLICATIONS
+from weights.shape import Shape
+
+PROGRAM_BYTES = 200_000_000
+PARAMETER_BYTES = 8
+"""In float32, as they are read and equalised."""
+SCORE_BYTES, LOGIT_BYTES, WEIGHT_BYTES = 22, 40, 40
+"""At the worst moment: of a score, of a logit, and of a weight of the largest matrix."""
+SCORE_S, VALUE_S, WEIGHT_S = 40e-9, 20e-9, 33e-9
+"""Of a score, of another activation while it is measured, and of a weight that is quantised."""
+FLOAT_S, INTEGER_S = 1 / 18e9, 1 / 4e9
+"""Of a multiplication in float32 and in the integer network."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportCost:
+    """What `npu compile` takes for a model without measured activations.
+
+    Attributes:
+        parameters: of the checkpoint, norms and biases left out.
+        bytes: of memory at the worst moment.
+        seconds: of processor time.
+    """
+
+    parameters: int
+    bytes: int
+    seconds: float
+
+
+def import_cost(shape: Shape, *, tied: bool) -> ImportCost:
+    """Return what the import of a model takes."""
+    weights = shape.layers * shape.layer_weights + shape.hidden * shape.vocab
+    tables = shape.vocab * (not tied) + shape.context * shape.positions
+    parameters = weights + shape.hidden * tables
+    length = min(shape.context, LONGEST)
+    squares = shape.heads * length**2
+    batch = max(1, min(BATCH, SCORES // squares, TOKENS // length))
+    largest = shape.hidden * max(shape.vocab, shape.ffn)
+    worst = (
+        SCORE_BYTES * batch * squares,
+        LOGIT_BYTES * AT_ONCE * shape.vocab,
+        WEIGHT_BYTES * largest + parameters,
+    )
+    values = 3 * shape.q_columns + 3 * shape.kv_columns + (2 + 2 * shape.gated) * shape.ffn
+    calibrated = weights * FLOAT_S + shape.layers * (
+        values * VALUE_S + shape.heads * length * SCORE_S
+    )
+    compared = max(LEAST, min(MOST, MULTIPLICATIONS // parameters))
+    seconds = TOKENS * calibrated + compared * weights * (FLOAT_S + INTEGER_S)
+    return ImportCost(
+        parameters,
+        PROGRAM_BYTES + PARAMETER_BYTES * parameters + max(worst),
+        seconds + parameters * WEIGHT_S,
+    )
