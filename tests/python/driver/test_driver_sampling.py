@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host's choice of tokens: formula, top-k, ties, seeds and refusals."""
+"""The host's choice of tokens: formula, settings, ties, seeds and refusals."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,39 @@ def test_distribution(top_k: int, temperature: float) -> None:
     assert tokens.tolist() == kept
     total = sum(real[token] for token in kept)
     np.testing.assert_allclose(chances, [real[token] / total for token in kept], rtol=1e-12)
+
+
+@pytest.mark.parametrize("top_k", [0, 7])
+@pytest.mark.parametrize("top_p", [0.0, 0.3, 0.9, 1.0])
+@pytest.mark.parametrize("min_p", [0.0, 0.2, 1.0])
+@pytest.mark.parametrize("penalty", [1.0, 1.7, 0.5])
+def test_all_settings(top_k: int, top_p: float, min_p: float, penalty: float) -> None:
+    """Each token by itself, in Python's floats."""
+    seen = [int(token) for token in np.argsort(-LOGITS)[[0, 3, 30, 3, 49]]]
+    settings: dict[str, Any] = {"top_p": top_p, "min_p": min_p, "repetition_penalty": penalty}
+    sampler = Sampler(1e-3, 0.7, top_k, **settings, seen=seen)
+    real = [float(logit) * 1e-3 for logit in LOGITS]
+    for token in set(seen):
+        real[token] *= penalty if real[token] < 0 else 1 / penalty
+    ranked = sorted(range(50), key=lambda token: -real[token])[: top_k or 50]
+    shares = [math.exp(real[token] / 0.7) for token in ranked]
+    total, passed, kept = sum(shares), 0.0, list[tuple[int, float]]()
+    for token, share in zip(ranked, shares, strict=True):
+        if not kept or ((top_p == 1 or passed < top_p * total) and share >= min_p * shares[0]):
+            kept.append((token, share))
+        passed += share
+    tokens, chances = sampler.distribution(LOGITS)
+    assert tokens.tolist() == [token for token, _ in kept]
+    whole = sum(share for _, share in kept)
+    np.testing.assert_allclose(chances, [share / whole for _, share in kept], rtol=1e-9)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_what_was_chosen_is_penalised(temperature: float) -> None:
+    """Tokens of the prompt and those chosen, each once however often it came."""
+    logits = np.array([9, 10, 8, -10], np.int16)
+    sampler = Sampler(1e6, temperature, repetition_penalty=1.5, seen=[1, 1])
+    assert [sampler.choose(logits) for _ in range(5)] == [0, 2, 1, 1, 1]
 
 
 def test_draws_follow_the_distribution() -> None:
@@ -75,6 +109,12 @@ def test_seeds() -> None:
         ({"top_k": -1}, r"Sampler.top_k: given -1, allowed 0 and more"),
         ({"top_k": 2.0}, r"Sampler.top_k: given 2.0, allowed 0 and more"),
         ({"seed": -1}, r"Sampler.seed: given -1, allowed 0 and more"),
+        ({"top_p": 1.01}, r"Sampler.top_p: given 1.01, allowed 0 to 1"),
+        ({"top_p": "1"}, r"Sampler.top_p: given '1', allowed 0 to 1"),
+        ({"min_p": -0.1}, r"Sampler.min_p: given -0.1, allowed 0 to 1"),
+        ({"min_p": True}, r"Sampler.min_p: given True, allowed 0 to 1"),
+        ({"repetition_penalty": 0}, r"repetition_penalty: given 0, allowed 0.01 to 100"),
+        ({"repetition_penalty": float("inf")}, r"repetition_penalty: given inf, allowed 0.01 to"),
     ],
 )
 def test_settings_are_refused(settings: dict[str, Wrong], message: str) -> None:
