@@ -21,6 +21,7 @@ INPUT ?=
 TOKENS ?= 48
 TEMPERATURE ?= 0
 TOP_K ?= 0
+ON ?= rtl
 TIER ?= full
 FILTER ?=
 LIST ?=
@@ -41,7 +42,7 @@ VENV := .venv/bin/python
 # What a user gives is text, neither make's nor the shell's to read: each is taken as it stands and
 # reaches the commands through the environment, as "$$NAME".
 GIVEN := SIM TESTCASE BLOCK BLOCKS RAISE SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM MODEL PROMPT WEIGHTS \
-  ACCEPT_LOSS PROGRAM INPUT TOKENS TEMPERATURE TOP_K TIER FILTER LIST COV HOSTILE RESUME CHANGED \
+  ACCEPT_LOSS PROGRAM INPUT TOKENS TEMPERATURE TOP_K ON TIER FILTER LIST COV HOSTILE RESUME CHANGED \
   SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
 export $(GIVEN)
@@ -92,9 +93,9 @@ test: ## run all tests: those on the RTL (TIER=smoke), then those of pytest (SKI
 	@$(if $(SKIPPED),,$(CLI) regress smoke $(RUN_OPTIONS))
 	@$(CLI) pytest $(RUN_OPTIONS) $(if $(SKIPPED),--skipped)
 
-generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= [WEIGHTS= ACCEPT_LOSS= TOKENS= TEMPERATURE= TOP_K= SEED=]
+generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= [WEIGHTS= ACCEPT_LOSS= TOKENS= TEMPERATURE= TOP_K= SEED= ON=]
 	@$(CLI) generate "$$MODEL" --prompt="$$PROMPT" --weights "$$WEIGHTS" --tokens "$$TOKENS" \
-	  --temperature "$$TEMPERATURE" --top-k "$$TOP_K" --seed "$$SEED" $(CHIP) $(ACCEPT)
+	  --temperature "$$TEMPERATURE" --top-k "$$TOP_K" --seed "$$SEED" --on "$$ON" $(CHIP) $(ACCEPT)
 
 profile: ## where the cycles of a decode step go: MODEL= PROMPT= [WEIGHTS=]; build/reports/profile
 	@"$$PYTHON" dev/bootstrap.py bench graphs

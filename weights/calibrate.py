@@ -44,7 +44,7 @@ TOKENS = 192 * 128
 PIECE = 2048
 """Bytes of text that go through a tokenizer at once."""
 LONGEST = 512
-"""Positions of a row of the calibration text at most: beyond it attention costs more than all else."""
+"""Positions of a row of the calibration text at most; more make attention the larger part."""
 BATCH = 8
 SCORES = 1 << 26
 """Rows of tokens in one forward pass of the measurement; fewer if it has more scores than this."""

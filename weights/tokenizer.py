@@ -71,11 +71,25 @@ class Tokenizer(Protocol):
             TokenizerError: it has no ids.
         """
 
+    def conversation(self, messages: Sequence[dict[str, str]]) -> list[int]:
+        """Return the ids of messages (`role`, `content`), up to where the answer starts.
+
+        Raises:
+            TokenizerError: there is no chat template, or it does not take them.
+        """
+
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids; bytes that are no UTF-8 become U+FFFD."""
 
     def size(self, ids: Sequence[int]) -> int:
         """Return the bytes of text that ids stand for."""
+
+
+def _no_template(name: str) -> TokenizerError:
+    return TokenizerError(
+        f"chat template: given none by the tokenizer {name}, allowed a tokenizer with one; "
+        "npu generate goes on with a plain text"
+    )
 
 
 def _said(error: Exception) -> str:
@@ -99,6 +113,10 @@ class ByteTokenizer:
     def ids(self, text: str) -> list[int]:
         """Return one id per byte."""
         return list(text.encode("utf-8", "surrogateescape"))
+
+    def conversation(self, messages: Sequence[dict[str, str]]) -> list[int]:
+        """Refuse: bytes have no chat template."""
+        raise _no_template(self.name)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of bytes."""
@@ -137,20 +155,43 @@ class TransformersTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a prompt, with whatever the tokenizer puts in front of one."""
+        return self._prompt(text, special=True)
+
+    def ids(self, text: str) -> list[int]:
+        """Return the ids of a text."""
+        return self._ids(text, special=True)
+
+    def _ids(self, text: str, *, special: bool) -> list[int]:
         try:
-            ids = self.ids(text)
+            found = self._tokenizer.encode(text, add_special_tokens=special, verbose=False)
+        except Exception as error:  # bytes that are no UTF-8, words that it does not know
+            raise TokenizerError(_said(error)) from error
+        return [int(i) for i in found]
+
+    def conversation(self, messages: Sequence[dict[str, str]]) -> list[int]:
+        """Return the ids of messages; the template itself has all special tokens."""
+        if self.chat_template is None:
+            raise _no_template(self.name)
+        try:
+            text = self._tokenizer.apply_chat_template(
+                list(messages), tokenize=False, add_generation_prompt=True
+            )
+        except Exception as error:  # the template raises, or is none
+            roles = ", ".join(message["role"] for message in messages)
+            raise TokenizerError(
+                f"chat template: given messages of {roles}, allowed what the template takes; it "
+                f"raises: {_said(error)}"
+            ) from error
+        return self._prompt(text, special=False)
+
+    def _prompt(self, text: str, *, special: bool) -> list[int]:
+        try:
+            ids = self._ids(text, special=special)
         except TokenizerError as error:
             raise TokenizerError(f"prompt: given {text!r}: {error}") from error
         if not ids:
             raise TokenizerError(f"prompt: given {text!r}, which has no tokens")
         return ids
-
-    def ids(self, text: str) -> list[int]:
-        """Return the ids of a text."""
-        try:
-            return [int(i) for i in self._tokenizer.encode(text, verbose=False)]
-        except Exception as error:  # bytes that are no UTF-8, words that it does not know
-            raise TokenizerError(_said(error)) from error
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids, without special tokens."""
@@ -301,7 +342,61 @@ class TextStream:
         return rest
 
 
-def text_after(tokenizer: Tokenizer, prompt: Sequence[int], ids: Sequence[int]) -> str:
-    """Return the text of ids that go on from a prompt."""
-    stream = TextStream(tokenizer, prompt)
-    return stream.push(ids) + stream.finish()
+class StoppingStream(TextStream):
+    """The text of a growing list of ids up to an end token or a stop string, without either.
+
+    What may be the beginning of a stop string is held back until that is certain.
+
+    Attributes:
+        taken: ids up to where it stopped, the last of them included.
+        over: whether it stopped; more ids change nothing.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        prompt: Sequence[int] = (),
+        ends: Sequence[int] = (),
+        stops: Sequence[str] = (),
+    ) -> None:
+        super().__init__(tokenizer, prompt)
+        self._ends, self._stops = frozenset(ends), tuple(stops)
+        self._held = ""
+        self.taken: list[int] = []
+        self.over = False
+
+    def push(self, ids: Sequence[int]) -> str:
+        """Add ids and return the text that is now certain and new."""
+        text = ""
+        for token in ids:
+            if self.over:
+                break
+            self.taken.append(token)
+            if token in self._ends:
+                text += self.finish()
+                self.over = True
+            else:
+                text += self._certain(super().push([token]))
+        return text
+
+    def finish(self) -> str:
+        """Return what was held back."""
+        if self.over:
+            return ""
+        text = self._certain(super().finish())
+        rest, self._held = self._held, ""
+        return text + rest
+
+    def _certain(self, piece: str) -> str:
+        """Add text and return what cannot be part of a stop string."""
+        self._held += piece
+        found = [at for at in map(self._held.find, self._stops) if at >= 0]
+        self.over = bool(found)
+        keep = min(found) if found else len(self._held) - self._begun()
+        text, self._held = self._held[:keep], "" if found else self._held[keep:]
+        return text
+
+    def _begun(self) -> int:
+        """Return how many of the last characters may be the beginning of a stop string."""
+        beginnings = (stop[:length] for stop in self._stops for length in range(1, len(stop)))
+        return max((len(one) for one in beginnings if self._held.endswith(one)), default=0)

@@ -18,7 +18,7 @@ from npu.commands.arguments import AddCommand
 
 DEBUG = "--debug"
 COMMANDS = (
-    *("inspect", "estimate", "asm", "disasm", "compile", "explain", "generate", "profile"),
+    *("inspect", "estimate", "asm", "disasm", "compile", "explain", "generate", "chat", "profile"),
     *("waves", "test", "pytest", "build", "run", "operator", "unit", "soc", "firmware"),
     *("bench", "bench-docs", "regress", "report"),
     *("cop-sweep", "faults", "synth", "quality", "lint", "format", "gen"),
@@ -61,7 +61,7 @@ def home_of(command: str) -> Home:
             from tessera import operator_command
 
             return operator_command
-        case "generate" | "profile":
+        case "generate" | "chat" | "profile":
             from tb.models import model_commands
 
             return model_commands

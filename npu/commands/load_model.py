@@ -25,6 +25,7 @@ from npu.planner.decoder_file import is_decoder, read_decoder
 from npu.planner.placement import check_prompt
 from spec.isa.operands import Limits
 from weights.calibrate import ScalesError
+from weights.chat import Prompt, prompt_ids
 from weights.checkpoint import Checkpoint, CheckpointError, CheckpointShape, check_generation
 from weights.formats.recipe import INT8_WEIGHTS, WeightRecipe
 from weights.importer import load_checkpoint, load_shape
@@ -58,7 +59,8 @@ class Loaded:
         compiled: for the chip at hand.
         tokenizer: text to ids and back.
         loss: of the integers over float32.
-        ends: ids that end a text; the chip stops at the first of them, it has one such register.
+        ends: ids that end a text; the chip stops at the first of them, it has one such register,
+            the host cuts the text at any.
         weights: formats of the weights.
     """
 
@@ -70,13 +72,13 @@ class Loaded:
     ends: tuple[int, ...]
     weights: WeightRecipe = INT8_WEIGHTS
 
-    def ids(self, text: str) -> list[int]:
+    def ids(self, prompt: Prompt) -> list[int]:
         """Return the ids of a prompt, behind what the model puts before every text.
 
         Raises:
             TokenizerError: it has none.
         """
-        return behind_sink(self.tokenizer.encode(text), self.compiled.sink)
+        return behind_sink(prompt_ids(self.tokenizer, prompt), self.compiled.sink)
 
     @property
     def end(self) -> int | None:
@@ -87,7 +89,7 @@ class Loaded:
         """Say in a few words where a text ends."""
         if not self.ends:
             return "none"
-        more = f"; also named, and passed over: {', '.join(map(str, self.ends[1:]))}"
+        more = f"; for the host alone: {', '.join(map(str, self.ends[1:]))}"
         return f"{self.end}{more if self.ends[1:] else ''}"
 
 
@@ -110,9 +112,9 @@ def cache_text(cache: CacheLayout) -> str:
     return f"{cache.bytes:,} bytes in {'memory' if cache.in_memory else 'the SRAM'}"
 
 
-def check_text(tokenizer: Tokenizer, shape: Shape, prompt: str, count: int) -> None:
+def check_text(tokenizer: Tokenizer, shape: Shape, prompt: Prompt, count: int) -> None:
     """Raise PromptError or TokenizerError unless a model can go on with a prompt for so long."""
-    ids = tokenizer.encode(prompt)
+    ids = prompt_ids(tokenizer, prompt)
     check_prompt(ids, shape.vocab, shape.context)
     check_count(count, len(ids), shape.context)
 
@@ -148,7 +150,7 @@ def load(
     limits: Limits,
     place: Place,
     console: Console,
-    text: tuple[str, int] | None = None,
+    text: tuple[Prompt, int] | None = None,
     weights: WeightRecipe = INT8_WEIGHTS,
     *,
     integers: Integers,

@@ -61,6 +61,11 @@ class Display:
             shown = Group(_Tail(self._text), self._progress)
             self._live = Live(shown, console=console, transient=True)
 
+    @property
+    def text(self) -> str:
+        """The text so far, without the prompt."""
+        return "".join(self._pieces)
+
     def start(self) -> None:
         """Show the prompt."""
         if self._live is None:
@@ -78,7 +83,7 @@ class Display:
         self._take(self._stream.finish())
         if self._live is not None:
             self._live.stop()
-            text = self._prompt + "".join(self._pieces)
+            text = self._prompt + self.text
             _write(visible(text) if sys.stdout.isatty() else text)
         _write("\n")
 

@@ -8,7 +8,7 @@ token and starts the next step.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -117,7 +117,7 @@ async def sampled(
     plan: PromptPlan,
     count: int,
     pick: Callable[[npt.NDArray[np.int16]], int],
-    end: int | None = None,
+    ends: Collection[int] = (),
     on_token: Callable[[int, npt.NDArray[np.int16]], None] | None = None,
 ) -> Generated:
     """Return up to `count` tokens, each picked by the host from (vocab,) int16 logits.
@@ -127,7 +127,7 @@ async def sampled(
         plan: with `prompt` and `step`.
         count: tokens at most.
         pick: returns a token for logits.
-        end: token after which it is over; None for none.
+        ends: tokens after which it is over.
         on_token: told of each token and the logits that it was picked from.
 
     Raises:
@@ -149,6 +149,6 @@ async def sampled(
         ids.append(pick(logits))
         if on_token is not None:
             on_token(ids[-1], logits)
-        if len(ids) == count or ids[-1] == end:
+        if len(ids) == count or ids[-1] in ends:
             return Generated(ids, cycles)
         launch = replace(plan.step, pos=plan.prompt_length + len(ids) - 1, token=ids[-1])

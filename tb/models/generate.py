@@ -1,31 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`npu generate`: a prompt goes in, text comes out of the simulated chip, and is checked."""
+"""`npu generate` and `npu chat`: a prompt goes in, text comes out of the simulated chip, checked.
+
+Golden alone says the same text sooner.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from rich.console import Console
 
 from golden.session import GoldenSession
 from npu.commands.load_model import Loaded, cache_text, shape_text, text_room
 from npu.commands.progress import step
-from npu.commands.text_display import display
+from npu.commands.text_display import Display, display
 from npu.compiler import ideal
 from npu.compiler.model import Place
-from npu.driver.generate import PromptPlan
-from npu.driver.sampling import Sampler
+from npu.driver.generate import PromptPlan, check_count
+from npu.driver.sampling import Sampler, SamplingError
 from npu.planner.placement import Placement
 from npu.tables import FitTable, pairs
 from tb.bench.knobs import Knobs
 from tb.models.simulate_generation import Simulated, simulate
 from tb.run import build
-from weights.tokenizer import TextStream, text_after
+from weights.chat import Prompt, Question
+from weights.tokenizer import StoppingStream
 
+Where = Literal["golden", "rtl"]
+Settings = dict[str, Any]
+"""Arguments of a Sampler, as JSON has them."""
 SLACK = 4
 """A program may take this many times its ideal cycles, and START cycles, before it is given up."""
 START = 100_000
@@ -36,21 +48,40 @@ class Request:
     """What to generate.
 
     Attributes:
-        prompt: text.
+        prompt: text or question.
         tokens: at most so many.
-        temperature: 0 for greedy generation by the chip itself.
-        top_k, seed: of sampling on the host.
+        temperature: 0 for the largest logit, picked by the chip itself without a penalty.
+        top_k, seed, top_p, min_p, repetition_penalty: of sampling on the host.
+        stops: texts that end the text, and are no part of it.
         latency: of the memory, in cycles.
         cache: place of the K/V cache.
+        on: what generates.
     """
 
-    prompt: str
+    prompt: Prompt
     tokens: int
     temperature: float = 0.0
     top_k: int = 0
     seed: int = 1
+    top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    stops: tuple[str, ...] = ()
     latency: int = 40
     cache: Place = "auto"
+    on: Where = "rtl"
+
+    def settings(self, unit: float = 1.0, ids: Sequence[int] = ()) -> Settings | None:
+        """Return what the host draws with, behind a prompt; None if the chip picks by itself.
+
+        Raises:
+            SamplingError: a setting makes no sense.
+        """
+        names = ("temperature", "top_k", "seed", "top_p", "min_p", "repetition_penalty")
+        settings = {name: getattr(self, name) for name in names}
+        settings |= {"unit": unit, "seen": list(ids)}
+        Sampler(**settings)
+        return settings if self.temperature or self.repetition_penalty != 1 else None
 
 
 @dataclass(frozen=True)
@@ -58,53 +89,50 @@ class Report:
     """How it went.
 
     Attributes:
-        simulated: what the chip did.
         prompt: tokens of the prompt.
+        ids: the generated tokens up to where the text stops, an end token included.
         text: of the generated tokens.
+        simulated: what the chip did, None if golden alone generated.
         cycles, ideal_cycles: all programs together, and what bus and array allow.
         mismatch: what differs from golden, "" if nothing does.
     """
 
-    simulated: Simulated
     prompt: int
+    ids: list[int]
     text: str
-    cycles: int
-    ideal_cycles: int
-    mismatch: str
-
-
-def _sampling(loaded: Loaded, request: Request) -> dict[str, float | int] | None:
-    if request.temperature == 0:
-        return None
-    settings: dict[str, float | int] = {
-        "unit": loaded.model.scales["logits"],
-        "temperature": request.temperature,
-        "top_k": request.top_k,
-        "seed": request.seed,
-    }
-    Sampler(**settings)  # type: ignore[arg-type]  # refused before anything runs
-    return settings
-
-
-def check_sampling(request: Request) -> None:
-    """Raise SamplingError for settings that make no sense with any model."""
-    Sampler(1.0, request.temperature, request.top_k, request.seed)
+    simulated: Simulated | None = None
+    cycles: int = 0
+    ideal_cycles: int = 0
+    mismatch: str = ""
 
 
 def check_request(loaded: Loaded, request: Request) -> None:
     """Raise what `run` would raise for a request that makes no sense, before anything is built."""
+    vocab = loaded.compiled.shape.vocab
+    for token in loaded.ends:
+        if not 0 <= token < vocab:
+            raise SamplingError(f"--stop-token: given {token}, allowed 0 to {vocab - 1}")
     _prepared(loaded, request)
 
 
 def _prepared(
     loaded: Loaded, request: Request
-) -> tuple[list[int], dict[str, float | int] | None, Placement, PromptPlan]:
+) -> tuple[list[int], Settings | None, Placement, PromptPlan]:
     ids = loaded.ids(request.prompt)
-    sampling = _sampling(loaded, request)
+    sampling = request.settings(loaded.model.scales["logits"], ids)
     placement = Placement(loaded.compiled)
     plan = placement.plan(ids, logits=sampling is not None)
     plan.check_count(request.tokens)
     return ids, sampling, placement, plan
+
+
+def _shown(
+    loaded: Loaded, request: Request, ids: list[int], console: Console
+) -> tuple[StoppingStream, AbstractContextManager[Display]]:
+    """Return the text of a request and what shows it; a question is not repeated."""
+    stream = StoppingStream(loaded.tokenizer, ids, loaded.ends, request.stops)
+    before = "" if isinstance(request.prompt, Question) else request.prompt
+    return stream, display(stream, before, request.tokens, console)
 
 
 def run(
@@ -119,14 +147,14 @@ def run(
     """
     ids, sampling, placement, plan = _prepared(loaded, request)
     least = ideal_cycles(loaded, len(ids), request.tokens, sampled=sampling is not None)
-    stream = TextStream(loaded.tokenizer, ids)
-    with display(stream, request.prompt, request.tokens, console) as shown:
+    stream, showing = _shown(loaded, request, ids, console)
+    with showing as shown:
         simulated = simulate(
             configuration,
             plan,
             placement.pieces,
             count=request.tokens,
-            end=loaded.end,
+            ends=loaded.ends,
             limit=SLACK * least + START,
             name=f"generate-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}",
             memory_end=placement.end,
@@ -140,13 +168,45 @@ def run(
         shutil.rmtree(simulated.folder, ignore_errors=True)
     done = len(simulated.ids)
     return Report(
-        simulated,
         len(ids),
-        text_after(loaded.tokenizer, ids, simulated.ids),
+        stream.taken,
+        shown.text,
+        simulated,
         sum(simulated.cycles),
         ideal_cycles(loaded, len(ids), done, sampled=sampling is not None),
         mismatch,
     )
+
+
+def run_on_golden(loaded: Loaded, request: Request, console: Console) -> Report:
+    """Generate with the integer network alone, in this process; the tokens are the chip's.
+
+    Raises:
+        PromptError, SamplingError: the prompt, the number of tokens or a setting makes no sense.
+    """
+    ids = loaded.ids(request.prompt)
+    check_count(request.tokens, loaded.compiled.first + len(ids), loaded.compiled.shape.context)
+    sampling = request.settings(loaded.model.scales["logits"], ids)
+    stream, showing = _shown(loaded, request, ids, console)
+    with showing as shown:
+        for token, _ in islice(golden_tokens(loaded, ids, sampling), request.tokens):
+            shown.push([token])
+            if stream.over:
+                break
+    return Report(len(ids), stream.taken, shown.text)
+
+
+def golden_tokens(
+    loaded: Loaded, prompt: list[int], sampling: Settings | None
+) -> Iterator[tuple[int, npt.NDArray[np.int16]]]:
+    """Yield the tokens of the integer network behind a prompt, each with its logits (V,)."""
+    session = GoldenSession(loaded.model)
+    sampler = Sampler(**(sampling or {"unit": 1.0, "temperature": 0.0}))
+    row = session.prefill(prompt)[-1]
+    while True:
+        token = sampler.choose(row)
+        yield token, row
+        row = session.step(token)
 
 
 def ideal_cycles(loaded: Loaded, prompt: int, count: int, *, sampled: bool = False) -> int:
@@ -169,41 +229,34 @@ def check(
     prompt: list[int],
     simulated: Simulated,
     count: int,
-    sampling: dict[str, float | int] | None = None,
+    sampling: Settings | None = None,
 ) -> str:
     """Return how the chip differs from the integer network, "" if it does not.
 
     The network is fed with its own tokens: a wrong one is found where it first appears. Up to
-    `count` tokens are right, fewer only up to the end token.
+    `count` tokens are right, fewer only up to an end token: the first one that the model names if
+    the chip picks by itself.
     """
+    ends = loaded.ends[:1] if sampling is None else loaded.ends
     done = len(simulated.ids)
-    stop = simulated.ids.index(loaded.end) + 1 if loaded.end in simulated.ids else count
+    stop = next((at for at, one in enumerate(simulated.ids, 1) if one in ends), count)
     if done != stop:
         return f"the chip stopped after {done} tokens, expected {stop}"
-    session = GoldenSession(loaded.model)
-    row = session.prefill(prompt)[-1]
-    sampler = None if sampling is None else Sampler(**sampling)  # type: ignore[arg-type]
-    for index, token in enumerate(simulated.ids):
+    expected = golden_tokens(loaded, prompt, sampling)
+    for index, (token, (right, row)) in enumerate(zip(simulated.ids, expected, strict=False)):
         if simulated.logits is not None and not np.array_equal(simulated.logits[index], row):
             wrong = int(np.argmax(simulated.logits[index] != row))
             return (
                 f"token {index}: logit {wrong} is {simulated.logits[index][wrong]}, "
                 f"expected {row[wrong]}"
             )
-        expected = int(row.argmax()) if sampler is None else sampler.choose(row)
-        if token != expected:
-            return f"token {index} is {token}, expected {expected}"
-        if index + 1 < len(simulated.ids):
-            row = session.step(token)
+        if token != right:
+            return f"token {index} is {token}, expected {right}"
     return ""
 
 
 def table(loaded: Loaded, report: Report) -> FitTable:
     """Return the figures of a run."""
-    simulated = report.simulated
-    done = len(simulated.ids)
-    kilocycles = report.cycles / max(simulated.seconds, 1e-9) / 1000
-    per_token = report.cycles / done
     result = pairs()
     shape = loaded.compiled.shape
     result.add_row("model", shape_text(shape))
@@ -212,9 +265,18 @@ def table(loaded: Loaded, report: Report) -> FitTable:
     result.add_row("integers", str(loaded.loss))
     result.add_row("stream", f"{len(loaded.compiled.stream):,} bytes")
     result.add_row("K/V cache", cache_text(loaded.compiled.cache))
-    result.add_row("tokens", f"{report.prompt} of the prompt, {done} generated")
+    result.add_row("tokens", f"{report.prompt} of the prompt, {len(report.ids)} generated")
     result.add_row("end token", loaded.end_text())
+    simulated = report.simulated
+    if simulated is None:
+        result.add_row("generated by", "golden, without the chip")
+        return result
+    done = len(simulated.ids)
+    kilocycles = report.cycles / max(simulated.seconds, 1e-9) / 1000
+    per_token = report.cycles / done
     result.add_row("cycles", f"{report.cycles:,}, {per_token:,.0f} per generated token")
+    if done > len(report.ids):
+        result.add_row("", f"tokens behind the end of the text: {done - len(report.ids)}")
     result.add_row(
         "limit",
         f"{report.ideal_cycles:,} cycles for bus and array: "
@@ -231,15 +293,21 @@ def table(loaded: Loaded, report: Report) -> FitTable:
 
 def record(loaded: Loaded, request: Request, report: Report) -> dict[str, object]:
     """Return the run as JSON has it."""
-    return {
+    found: dict[str, object] = {
         "model": loaded.name,
         "weights": str(loaded.weights),
         "loss": {**asdict(loaded.loss), "share": loaded.loss.share},
         "request": asdict(request),
-        "ids": report.simulated.ids,
+        "ends": loaded.ends,
+        "ids": report.ids,
         "text": report.text,
-        "cycles": report.cycles,
-        "ideal_cycles": report.ideal_cycles,
-        "equal": not report.mismatch,
-        "mismatch": report.mismatch,
     }
+    if report.simulated is not None:
+        found |= {
+            "chip_ids": report.simulated.ids,
+            "cycles": report.cycles,
+            "ideal_cycles": report.ideal_cycles,
+            "equal": not report.mismatch,
+            "mismatch": report.mismatch,
+        }
+    return found

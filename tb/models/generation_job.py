@@ -36,11 +36,11 @@ async def generate_text(dut: Dut) -> None:
     memory = Memory.map(run_dir / "memory.bin")
     chip = await RtlChip.connect(RtlBus(dut, memory, request["limit"]))
     plan = PromptPlan.of_json(request["plan"])
-    count, end = request["count"], request["end"]
+    count, ends = request["count"], request["ends"]
     if request["stepped"]:
-        generated = await _stepped(chip, plan, count, end, run_dir)
+        generated = await _stepped(chip, plan, count, ends, run_dir)
     elif request["sampling"] is None:
-        generated = await generate.greedy(chip, plan, count, end)
+        generated = await generate.greedy(chip, plan, count, ends[0] if ends else None)
     else:
         generated = await _sampled(chip, plan, request, run_dir)
     _save(run_dir, generated, chip.finishes)
@@ -58,12 +58,12 @@ async def _sampled(
             tokens.flush()
 
         return await generate.sampled(
-            chip, plan, request["count"], sampler.choose, request["end"], keep
+            chip, plan, request["count"], sampler.choose, request["ends"], keep
         )
 
 
 async def _stepped(
-    chip: RtlChip, plan: PromptPlan, count: int, end: int | None, run_dir: Path
+    chip: RtlChip, plan: PromptPlan, count: int, ends: list[int], run_dir: Path
 ) -> Generated:
     """Start the chip once per token, so that the logs hold each step as a program of its own."""
     launch = plan.prompt
@@ -78,7 +78,7 @@ async def _stepped(
             tokens.write(word)
             tokens.flush()
             ids.append(int.from_bytes(word, "little"))
-            if len(ids) == count or ids[-1] == end:
+            if len(ids) == count or ids[-1] in ends:
                 return Generated(ids, cycles)
             launch = replace(plan.step, pos=plan.prompt_length + len(ids) - 1, token=ids[-1])
 

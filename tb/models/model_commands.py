@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from npu.commands.arguments import (
     whole_from,
 )
 from npu.commands.consoles import watched
+from npu.commands.files import FileError, read_text
 from npu.commands.load_model import BAD_MODEL, Loaded, load
 from npu.commands.progress import step
 from npu.driver.sampling import SamplingError
@@ -33,9 +34,11 @@ from tb.models import generate, profile
 from tb.models.simulate_generation import SimulationError
 from tb.run import build
 from tb.run.verilator import VerilatorError
+from weights.chat import Prompt, Question
 
 BAD_INPUT = (
     *BAD_MODEL,
+    FileError,
     SamplingError,
     SimulationError,
     VerilatorError,
@@ -48,6 +51,7 @@ BAD_INPUT = (
 def add_commands(command: AddCommand) -> None:
     """Add the commands to the parser of `npu`."""
     _add_generate(command("generate", _generate))
+    _add_chat(command("chat", _chat))
     _add_profile(command("profile", _profile))
 
 
@@ -61,30 +65,48 @@ def _add_latency(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_prompt(
-    parser: argparse.ArgumentParser, tokens: int, kind: Callable[[str], int], rule: str
-) -> None:
-    parser.add_argument("model", metavar="MODEL", help=MODEL)
-    parser.add_argument("--prompt", required=True, metavar="TEXT", help="the text to go on with")
+def _add_writing(parser: argparse.ArgumentParser) -> None:
+    """Add what `npu generate` and `npu chat` have in common, but for model and prompt."""
     parser.add_argument(
-        "--tokens", type=kind, default=tokens, metavar="N", help=f"tokens at most{rule} ({tokens})"
-    )
-
-
-def _add_generate(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Go on with a text: the model is quantised, compiled and run on the simulated chip, which "
-        "picks the tokens itself (greedy) or leaves the choice to the host (sampling). Then every "
-        "token, and every logit that was sampled from, is compared with the integer network. Text "
-        "goes to standard output, progress and figures to standard error; "
-        "build/reports/generate.json has both."
-    )
-    _add_prompt(parser, 48, whole_from(1), "")
-    parser.add_argument(
-        "--temperature", type=float, default=0.0, metavar="T", help="of sampling; 0 is greedy (0)"
+        "--on",
+        choices=("rtl", "golden"),
+        default="rtl",
+        help="rtl, compared with golden, or golden alone: the same tokens, without cycles (rtl)",
     )
     parser.add_argument(
-        "--top-k", type=whole_from(0), default=0, metavar="K", help="of sampling; 0 is all (0)"
+        "--tokens", type=whole_from(1), default=48, metavar="N", help="tokens at most (48)"
+    )
+    parser.add_argument(
+        "--stop",
+        type=_some_text,
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="a text that ends the answer and is no part of it; may be given several times",
+    )
+    parser.add_argument(
+        "--stop-token",
+        type=whole_from(0),
+        action="append",
+        default=[],
+        metavar="ID",
+        help="a token that ends it, beside those of the model; may be given several times",
+    )
+    for name, usual, text in (
+        ("temperature", 0.0, "of sampling; 0 takes the likeliest token"),
+        ("top-p", 1.0, "share of probability that the likeliest tokens are drawn from; 1 is all"),
+        ("min-p", 0.0, "least probability, as a share of the likeliest one's; 0 is all"),
+        ("repetition-penalty", 1.0, "what lowers tokens that have come already; 1 is none"),
+    ):
+        parser.add_argument(
+            f"--{name}", type=float, default=usual, metavar="X", help=f"{text} ({usual:g})"
+        )
+    parser.add_argument(
+        "--top-k",
+        type=whole_from(0),
+        default=0,
+        metavar="K",
+        help="likeliest tokens that are drawn from; 0 is all (0)",
     )
     parser.add_argument(
         "--seed", type=whole_from(0), default=1, metavar="N", help="of sampling (1)"
@@ -96,24 +118,85 @@ def _add_generate(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
 
 
+def _some_text(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("given '', allowed at least one character")
+    return text
+
+
+def _file_text(name: str) -> str:
+    """Return the text of a file, without the newline that ends it."""
+    return read_text(Path(name)).removesuffix("\n").removesuffix("\r")
+
+
+def _add_generate(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Go on with a text: the model is quantised, compiled and run on the simulated chip, which "
+        "picks the tokens itself (greedy) or leaves the choice to the host (sampling). Then every "
+        "token, and every logit that was sampled from, is compared with the integer network. Text "
+        "goes to standard output, progress and figures to standard error; "
+        "build/reports/generate.json has both."
+    )
+    parser.add_argument("model", metavar="MODEL", help=MODEL)
+    prompt = parser.add_mutually_exclusive_group(required=True)
+    prompt.add_argument("--prompt", metavar="TEXT", help="the text to go on with")
+    prompt.add_argument("--prompt-file", metavar="FILE", help="a file with it")
+    _add_writing(parser)
+
+
+def _add_chat(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Answer a question: the chat template of the model's tokenizer makes a prompt of it, and "
+        "the answer is generated as `npu generate` does it. Only the answer goes to standard "
+        "output."
+    )
+    parser.add_argument("model", metavar="MODEL", help=MODEL)
+    prompt = parser.add_mutually_exclusive_group(required=True)
+    prompt.add_argument("prompt", metavar="QUESTION", nargs="?", help="what the user says")
+    prompt.add_argument("--prompt-file", metavar="FILE", help="a file with it")
+    parser.add_argument("--system", metavar="TEXT", help="what the model is told before")
+    _add_writing(parser)
+
+
+def _chat(arguments: argparse.Namespace) -> int:
+    """Answer a question with the simulated chip and compare it with golden."""
+    return _write(arguments, Question(_prompt(arguments), arguments.system))
+
+
 def _generate(arguments: argparse.Namespace) -> int:
     """Generate text on the simulated chip and compare it with golden."""
+    return _write(arguments, _prompt(arguments))
+
+
+def _prompt(arguments: argparse.Namespace) -> str:
+    text: str | None = arguments.prompt
+    return _file_text(arguments.prompt_file) if text is None else text
+
+
+def _write(arguments: argparse.Namespace, prompt: Prompt) -> int:
     console = watched()
     request = generate.Request(
-        prompt=arguments.prompt,
+        prompt=prompt,
         tokens=arguments.tokens,
         temperature=arguments.temperature,
         top_k=arguments.top_k,
         seed=arguments.seed,
+        top_p=arguments.top_p,
+        min_p=arguments.min_p,
+        repetition_penalty=arguments.repetition_penalty,
+        stops=tuple(arguments.stop),
         latency=arguments.latency,
         cache=arguments.cache,
+        on=arguments.on,
     )
-    generate.check_sampling(request)
-    limits = arguments.chip.limits
-    loaded = _loaded(arguments, limits, console)
+    request.settings()  # refuses what makes no sense with any model
+    loaded = _loaded(arguments, prompt, arguments.chip.limits, console)
+    loaded = replace(loaded, ends=tuple(dict.fromkeys((*loaded.ends, *arguments.stop_token))))
     generate.check_request(loaded, request)
-    configuration = _built(arguments.chip)
-    report = generate.run(loaded, request, configuration, console)
+    if request.on == "golden":
+        report = generate.run_on_golden(loaded, request, console)
+    else:
+        report = generate.run(loaded, request, _built(arguments.chip), console)
     console.print(generate.table(loaded, report))
     _save(REPORTS / "generate.json", generate.record(loaded, request, report), console)
     return 1 if report.mismatch else 0
@@ -126,7 +209,15 @@ def _add_profile(parser: argparse.ArgumentParser) -> None:
         "waited for. build/reports/profile gets timelines for ui.perfetto.dev (prompt.json, "
         "step.json), pictures (step.png, roofline.png) and all figures (profile.json)."
     )
-    _add_prompt(parser, 4, whole_from(2), ", 2 or more")
+    parser.add_argument("model", metavar="MODEL", help=MODEL)
+    parser.add_argument("--prompt", required=True, metavar="TEXT", help="the text to go on with")
+    parser.add_argument(
+        "--tokens",
+        type=whole_from(2),
+        default=4,
+        metavar="N",
+        help="tokens at most, 2 or more (4)",
+    )
     add_weights(parser)
     add_accept_loss(parser)
     add_cache(parser)
@@ -136,7 +227,7 @@ def _add_profile(parser: argparse.ArgumentParser) -> None:
 def _profile(arguments: argparse.Namespace) -> int:
     """Show where the cycles of a decode step go."""
     console = watched()
-    loaded = _loaded(arguments, Limits(), console)
+    loaded = _loaded(arguments, arguments.prompt, Limits(), console)
     profile.check_request(loaded, arguments.prompt, arguments.tokens)
     profile.require_pictures()
     configuration = _built(USUAL)
@@ -156,13 +247,15 @@ def _profile(arguments: argparse.Namespace) -> int:
     return 1 if found.mismatch else 0
 
 
-def _loaded(arguments: argparse.Namespace, limits: Limits, console: Console) -> Loaded:
+def _loaded(
+    arguments: argparse.Namespace, prompt: Prompt, limits: Limits, console: Console
+) -> Loaded:
     return load(
         arguments.model,
         limits,
         arguments.cache,
         console,
-        (arguments.prompt, arguments.tokens),
+        (prompt, arguments.tokens),
         arguments.weights,
         integers=forward_rows,
         accept_loss=arguments.accept_loss,

@@ -136,7 +136,7 @@ def run(
             plan,
             placement.pieces,
             count=count,
-            end=loaded.end,
+            ends=loaded.ends[:1],
             limit=generate.SLACK * generate.ideal_cycles(loaded, len(ids), 2) + generate.START,
             name=place,
             memory_end=placement.end,

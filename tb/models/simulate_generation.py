@@ -86,7 +86,7 @@ def simulate(
     pieces: Pieces,
     *,
     count: int,
-    end: int | None,
+    ends: Sequence[int],
     limit: int,
     name: str,
     memory_end: int,
@@ -102,7 +102,7 @@ def simulate(
         plan: what runs.
         pieces: what lies in memory, (address, bytes).
         count: tokens at most.
-        end: token after which it is over; None for none.
+        ends: tokens after which it is over; greedy generation knows the first alone.
         limit: cycles that one program may take.
         name: of the run's folder in build/runs.
         memory_end: first address that nobody uses.
@@ -123,7 +123,7 @@ def simulate(
     request = {
         "plan": plan.to_json(),
         "count": count,
-        "end": end,
+        "ends": list(ends),
         "limit": limit,
         "sampling": sampling,
         "stepped": stepped,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`npu generate` refuses in one line, with status 2, before anything is built or simulated."""
+"""`npu generate` and `npu chat` refuse in one line, before anything is built or simulated."""
 
 from __future__ import annotations
 
@@ -45,10 +45,12 @@ def quick_scales(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quantize, "scales_for", scales_of)
 
 
-def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+def refused(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], command: str = "generate"
+) -> str:
     """Run the command in this process and return the line that it refuses with."""
     try:
-        status: object = command_line.main(["generate", *arguments])
+        status: object = command_line.main([command, *arguments])
     except SystemExit as error:
         status = error.code
     printed = capsys.readouterr()
@@ -75,6 +77,28 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ("x", ["--temperature", "-0.1"], "npu: Sampler.temperature: given -0.1, allowed finite an"),
         ("x", ["--temperature", "nan"], "npu: Sampler.temperature: given nan, allowed finite and "),
         ("x", ["--temperature", "inf"], "npu: Sampler.temperature: given inf, allowed finite and "),
+        ("x", ["--top-p", "1.5"], "npu: Sampler.top_p: given 1.5, allowed 0 to 1"),
+        ("x", ["--top-p", "nan"], "npu: Sampler.top_p: given nan, allowed 0 to 1"),
+        ("x", ["--min-p", "-1"], "npu: Sampler.min_p: given -1.0, allowed 0 to 1"),
+        ("x", ["--repetition-penalty", "0"], "npu: Sampler.repetition_penalty: given 0.0, allowed"),
+        ("x", ["--stop", ""], "npu generate: argument --stop: given '', allowed at least one char"),
+        (
+            "x",
+            ["--stop-token", "-1"],
+            "npu generate: argument --stop-token: given '-1', allowed wh",
+        ),
+        ("x", ["--stop-token", "256"], "npu: --stop-token: given 256, allowed 0 to 255"),
+        (
+            "x",
+            ["--on", "chip"],
+            "npu generate: argument --on: invalid choice: 'chip' (choose from ",
+        ),
+        (
+            "x",
+            ["--prompt-file", "x"],
+            "npu generate: argument --prompt-file: not allowed with argu",
+        ),
+        ("x", ["--system", "y"], "npu: unrecognized arguments: --system y"),
         ("x", ["--temperature", "hot"], "npu generate: argument --temperature: invalid float val"),
         ("x", ["--latency", "0"], "npu generate: argument --latency: given '0', allowed whole nu"),
         ("x", ["--latency", "65536"], "npu generate: argument --latency: given '65536', allowed"),
@@ -93,7 +117,7 @@ def test_refused_options(
 def test_no_prompt(capsys: pytest.CaptureFixture[str]) -> None:
     """There is no default text."""
     line = refused([MODEL], capsys)
-    assert line == "npu generate: the following arguments are required: --prompt"
+    assert line == "npu generate: one of the arguments --prompt --prompt-file is required"
 
 
 def test_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,13 +140,15 @@ def no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_model, "quantize_loaded", fail)
 
 
-def model_with_words(folder: Path, vocab: int, words: int) -> None:
-    """Write a small model, and a tokenizer of the words w0, w1 and so on."""
+def model_with_words(folder: Path, vocab: int, words: int, template: str | None = None) -> None:
+    """Write a small model, and a tokenizer of the words w0, w1 and so on, with a chat template."""
     write_checkpoint(random_checkpoint(shape_of("llama", vocab=vocab, context=16), 1), folder)
     known = {f"w{index}": index for index in range(words)}
     tokenizer = Tokenizer(models.WordLevel(known, unk_token=f"w{words - 1}"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, chat_template=template).save_pretrained(
+        folder
+    )
 
 
 @pytest.mark.usefixtures("no_measurement")
@@ -143,6 +169,74 @@ def test_refused_before_the_measurement(
     """What the prompt alone shows is not found out after minutes."""
     model_with_words(tmp_path, vocab=20, words=30)
     assert refused([str(tmp_path), *more], capsys).startswith(line)
+
+
+def test_prompt_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One that is not there, is a folder, is empty, or is no text."""
+    path = tmp_path / "prompt.txt"
+    for content, said in (
+        (None, "cannot be read: No such file or directory"),
+        (b"", "given 0 bytes that are no text, allowed is UTF-8 text"),
+        (b"a\xff", "given 2 bytes that are no text, allowed is UTF-8 text"),
+    ):
+        if content is not None:
+            path.write_bytes(content)
+        for command in ("generate", "chat"):
+            line = refused([MODEL, "--prompt-file", str(path)], capsys, command)
+            assert line == f"npu: {path}: {said}"
+    line = refused([MODEL, "--prompt-file", str(tmp_path)], capsys)
+    assert line == f"npu: {tmp_path}: cannot be read: Is a directory"
+
+
+@pytest.mark.usefixtures("no_measurement")
+@pytest.mark.parametrize(
+    ("template", "arguments", "line"),
+    [
+        (
+            None,
+            ["w1"],
+            "chat template: given none by the tokenizer TokenizersBackend, allowed a to",
+        ),
+        (
+            "{{ raise_exception('System!') }}",
+            ["w1", "--system", "w2"],
+            "chat template: given messa",
+        ),
+        (
+            "{% if %}",
+            ["w1"],
+            "chat template: given messages of user, allowed what the template tak",
+        ),
+        ("w1", [""], "prompt: given an empty text, allowed at least one character"),
+        ("{{ messages[0].content }}", ["w\udcff"], "prompt: given 'w\\udcff': "),
+        ("w3 w20", ["w1"], "prompt: given token id 20 at index 1, allowed 0 to 19"),
+        ("{{ 'w1 ' * 17 }}", ["w1"], "prompt: given 17 tokens, allowed 1 to 16 (context)"),
+        (
+            "w1 w2",
+            ["w1", "--tokens", "16"],
+            "tokens: given 16 after a prompt of 2, allowed 1 to 15",
+        ),
+        ("w1", ["w1", "--top-p", "2"], "Sampler.top_p: given 2.0, allowed 0 to 1"),
+    ],
+)
+def test_refused_questions(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    template: str | None,
+    arguments: list[str],
+    line: str,
+) -> None:
+    """What template, question and context make impossible is not found out after minutes."""
+    model_with_words(tmp_path, vocab=20, words=30, template=template)
+    assert refused([str(tmp_path), *arguments], capsys, "chat").startswith(f"npu: {line}")
+
+
+def test_bytes_have_no_chat_template(capsys: pytest.CaptureFixture[str]) -> None:
+    """The models that ship go on with a text."""
+    assert refused([MODEL, "x"], capsys, "chat") == (
+        "npu: chat template: given none by the tokenizer bytes, allowed a tokenizer with one; "
+        "npu generate goes on with a plain text"
+    )
 
 
 def test_a_tokenizer_beyond_the_vocabulary(

@@ -41,8 +41,13 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["generate"], "npu generate: the following arguments are required: MODEL, --prompt"),
-        (["generate", MODEL], "npu generate: the following arguments are required: --prompt"),
+        (["generate"], "npu generate: the following arguments are required: MODEL"),
+        (
+            ["generate", MODEL],
+            "npu generate: one of the arguments --prompt --prompt-file is required",
+        ),
+        (["chat"], "npu chat: the following arguments are required: MODEL"),
+        (["chat", MODEL], "npu chat: one of the arguments QUESTION --prompt-file is required"),
         (
             ["generate", MODEL, *PROMPT, "--config", "a12"],
             "npu generate: argument --config: given 'a12', allowed a16, a4, a8, a32",

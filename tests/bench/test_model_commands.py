@@ -371,12 +371,14 @@ def test_any_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_record_of_a_run() -> None:
     """The record holds text, cycles and the verdict as JSON."""
     loaded = _loaded()
-    report = generate.Report(_simulated([104, 105]), 3, "hi", 100, 50, "")
+    report = generate.Report(3, [104], "h", _simulated([104, 105]), 100, 50)
     record = generate.record(loaded, generate.Request("abc", 2), report)
-    assert json.loads(json.dumps(record))["text"] == "hi"
+    found = json.loads(json.dumps(record))
+    assert (found["text"], found["ids"], found["chip_ids"]) == ("h", [104], [104, 105])
     table = generate.table(loaded, report)
     console = Console(file=io.StringIO(), width=60)
     console.print(table)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert max(map(len, text.splitlines())) <= 60
     assert "50.0% of it reached" in " ".join(text.split())
+    assert "tokens behind the end of the text: 1" in " ".join(text.split())

@@ -31,7 +31,7 @@ class Pairs:
     """A tokenizer of pairs of letters, 1 in front of every text."""
 
     name = "pairs"
-    end = None
+    begin = end = None
     chat_template = None
 
     def encode(self, text: str) -> list[int]:
@@ -41,6 +41,10 @@ class Pairs:
     def ids(self, text: str) -> list[int]:
         """Return the same."""
         return [1, *(2 + len(text[i : i + 2]) for i in range(0, len(text), 2))]
+
+    def conversation(self, messages: Sequence[dict[str, str]]) -> list[int]:
+        """Refuse: there is no chat template."""
+        raise NotImplementedError
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return letters, as many as there were."""

@@ -6,19 +6,22 @@ from __future__ import annotations
 import json
 from fnmatch import fnmatch
 from pathlib import Path
+from random import Random
 
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
+from tests.python.weights.chat_folder import chat_tokenizer
+from weights.chat import Question, prompt_ids
 from weights.importer import HUB_FILES
 from weights.tokenizer import (
     ByteTokenizer,
+    StoppingStream,
     TextStream,
     TokenizerError,
     end_tokens,
     load_tokenizer,
-    text_after,
 )
 
 TEXT = "naïve 日本 — 🙂!"
@@ -117,8 +120,92 @@ def test_text_goes_on_from_the_prompt(tmp_path: Path) -> None:
     stream = TextStream(tokenizer, prompt)
     assert [stream.push([one]) for one in (3, 1, 4, 1)] == [" is", " the", " .", " the"]
     assert stream.finish() == ""
-    assert text_after(tokenizer, prompt, [3, 0]) == " is"
-    assert text_after(ByteTokenizer(), list(b"na\xc3"), list(b"\xaf\xff")) == "\u00ef\ufffd"
+    stream = TextStream(tokenizer, prompt)
+    assert (stream.push([3, 0]), stream.finish()) == (" is", "")
+    stream = TextStream(ByteTokenizer(), list(b"na\xc3"))
+    assert (stream.push(list(b"\xaf\xff")), stream.finish()) == ("\u00ef", "\ufffd")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_stop_strings(seed: int) -> None:
+    """A text ends before what completes first; nothing given out is of a stop string."""
+    random = Random(seed)
+    words = ["".join(random.choices("abé", k=random.randint(1, 4))) for _ in range(3)]
+    text = "".join(random.choices("abé", k=30)).encode() + random.choice([b"", b"\xc3", b"\xff"])
+    end = random.choice([None, ord("b")])
+    stream = StoppingStream(ByteTokenizer(), ends=[] if end is None else [end], stops=words)
+    expected, taken = text.decode("utf-8", "replace"), len(text)
+    for length in range(1, len(text) + 1):
+        so_far = text[:length].decode("utf-8", "ignore")
+        stops = [so_far.index(word) for word in words if word in so_far]
+        if text[length - 1] == end or stops:
+            ended = so_far[:-1] if text[length - 1] == end else so_far[: min(stops)]
+            expected, taken = ended, length
+            break
+    pieces, at = [], 0
+    while at < len(text):
+        step = random.randint(1, 5)
+        pieces.append(stream.push(text[at : at + step]))
+        at += step
+        assert expected.startswith("".join(pieces)), (seed, words, text)
+    found = "".join(pieces) + stream.finish()
+    assert (found, len(stream.taken)) == (expected, taken), (seed, words, text)
+    assert (stream.push(b"abc"), stream.finish()) == ("", "") or taken == len(text)
+
+
+def test_text_is_held_back_no_longer_than_it_may_be_a_stop_string() -> None:
+    """What cannot begin one is given out at once."""
+    stream = StoppingStream(ByteTokenizer(), stops=["stop", "tin"])
+    pieces = [stream.push([byte]) for byte in b"as st-t"]
+    assert pieces == ["a", "", "s ", "", "", "st-", ""]
+    assert (stream.finish(), stream.over) == ("t", False)
+
+
+def conversations(tmp_path: Path, template: str | None) -> list[int]:
+    """Return the ids of a question by a template."""
+    chat_tokenizer(template).save_pretrained(tmp_path)
+    return prompt_ids(load_tokenizer(tmp_path, 256), Question("Why?"))
+
+
+def test_template_as_published_ones_are(tmp_path: Path) -> None:
+    """Blanks of blocks are trimmed; time, JSON, and what the sandbox forbids are there."""
+    template = """{{- bos_token }}
+    {%- for one in messages %}
+        {%- if one['role'] not in ['user', 'system'] %}
+            {{- raise_exception('role ' + one['role']) }}
+        {%- endif %}
+{{ one | tojson }}
+    {%- endfor %}
+{{- strftime_now('%%') }}
+"""
+    ids = conversations(tmp_path, template)
+    assert bytes(ids[1:]) == b'{"role": "user", "content": "Why?"}%'
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        (None, r"chat template: given none by the tokenizer \w+, allowed a tokenizer with one"),
+        ("{{ raise_exception('no turns') }}", r"given messages of user, allowed .*raises: no turn"),
+        ("{% for", r"given messages of user, allowed what the template takes; it raises: "),
+        ("{{ messages.append(1) }}", r"given messages of user.*: .*append.* not safe|: access to"),
+        ("{{ ''.__class__.__mro__ }}{{ 1 / 0 }}", r"given messages of user, allowed what the te"),
+        ("{{ '' }}", r"prompt: given '', which has no tokens"),
+    ],
+)
+def test_template_that_does_not_work(tmp_path: Path, template: str | None, said: str) -> None:
+    """One line says what it was given and what it says itself."""
+    with pytest.raises(TokenizerError, match=said) as caught:
+        conversations(tmp_path, template)
+    assert "\n" not in str(caught.value)
+
+
+def test_questions_that_are_refused() -> None:
+    """An empty one, and any to bytes."""
+    with pytest.raises(TokenizerError, match="prompt: given an empty text"):
+        prompt_ids(ByteTokenizer(), Question(""))
+    with pytest.raises(TokenizerError, match="chat template: given none by the tokenizer bytes"):
+        prompt_ids(ByteTokenizer(), Question("Why?", "Say."))
 
 
 @pytest.mark.parametrize(
