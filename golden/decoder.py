@@ -11,7 +11,8 @@ block, residual stream x (S, H) int16 at positions P..P+S-1:
     ctx = sat8(rs((numer v) * recip(sums), 16 + msb(sums)))
     resid1 = sat16(x + sat16(proj(ctx))); norm2 = norm8(resid1); up = sat8(up(norm2))
     plain: act = table[up]; gated: gate = sat8(gate(norm2)), silu = table[gate],
-        act = sat8(rs(silu * up * product_mult, product_shift))
+        act = sat8(rs(silu * up * product_mult, product_shift)); wide: up = sat16(up(norm2)),
+        act = sat16(rs(silu * up, product_shift))
     resid2 = sat16(resid1 + sat16(down(act)))
 
 All functions below the public ones take any number of leading axes before (S, H).
@@ -100,8 +101,8 @@ class BlockTrace:
         norm2: (S, H) int8.
         gate: (S, F) int8, before its table.
         silu: (S, F) int8, table[gate].
-        up: (S, F) int8, before the table or the product.
-        act: (S, F) int8, the input of `down`.
+        up: (S, F) int8, before the table or the product; int16 of a wide block.
+        act: (S, F), the same type, the input of `down`.
         down: (S, H) int16, before the residual add.
         resid2: (S, H) int16, the block's output.
 
@@ -122,8 +123,8 @@ class BlockTrace:
     norm2: Int8Array
     gate: Int8Array | None
     silu: Int8Array | None
-    up: Int8Array
-    act: Int8Array
+    up: Int8Array | Int16Array
+    act: Int8Array | Int16Array
     down: Int16Array
     resid2: Int16Array
 
@@ -184,7 +185,7 @@ def linear8(x: Int8Array, layer: AnyLinear) -> Int8Array:
     return requantize8(product(x, layer.weight) + layer.bias, layer.mult, layer.shift)
 
 
-def linear16(x: Int8Array, layer: AnyLinear) -> Int16Array:
+def linear16(x: Int8Array | Int16Array, layer: AnyLinear) -> Int16Array:
     """Return sat16(rs((x @ weight + bias) * mult, shift)), (..., N) int16."""
     return requantize16(product(x, layer.weight) + layer.bias, layer.mult, layer.shift)
 
@@ -194,9 +195,14 @@ def residual_add(x: Int16Array, y: Int16Array) -> Int16Array:
     return sat16(as_int64(x) + as_int64(y))
 
 
-def gated(silu: Int8Array, up: Int8Array, params: Block) -> Int8Array:
-    """Return the input of `down` of a gated feed-forward, sat8(rs(silu * up * mult, shift))."""
+def gated(silu: Int8Array, up: IntArray, params: Block) -> Int8Array | Int16Array:
+    """Return the input of `down` of a gated feed-forward.
+
+    sat8(rs(silu * up * mult, shift)), or where it is wide sat16(rs(silu * up, shift)).
+    """
     pair = as_int64(silu) * as_int64(up)
+    if params.wide:
+        return sat16(rs(pair, params.product_shift))
     return sat8(rs(multiply(pair, params.product_mult), params.product_shift))
 
 
@@ -325,11 +331,14 @@ def _block(model: QuantizedModel, layer: int, x: Int16Array, past: KeyValues | N
     proj = linear16(ctx, params.proj)
     resid1 = residual_add(x, proj)
     norm2 = norm(model, resid1, params.norm2)
-    up = linear8(norm2, params.up)
     gate = silu = None
+    up: Int8Array | Int16Array
+    act: Int8Array | Int16Array
     if params.gate is None:
-        act = apply_table(up, params.table)
+        plain = linear8(norm2, params.up)
+        up, act = plain, apply_table(plain, params.table)
     else:
+        up = (linear16 if params.wide else linear8)(norm2, params.up)
         gate = linear8(norm2, params.gate)
         silu = apply_table(gate, params.table)
         act = gated(silu, up, params)

@@ -56,9 +56,6 @@ CLIPPED = ("q", "k", "q_rope", "k_rope", "v", "ctx", "gate", "silu", "up", "act"
 INNER = ("gate", "silu", "up", "act")
 """Of these, those that hold the largest magnitude that was seen where the model has a sink: large
 values that remain behind it carry what the model knows, a percent of its bits and more."""
-ACT_SHARE = 0.5
-"""Of the largest magnitude, what the input of `down` holds: it is the one tensor of these that
-loses less when its largest values are cut (SmolLM2: 0.8 instead of 1.2 % of its bits)."""
 FOR_HEAD = 0.25
 """The share of the head's rows in the int8 units of a final norm behind a sink."""
 
@@ -245,7 +242,7 @@ def _settle(model: Checkpoint, ranges: dict[str, float], channels: dict[str, Flo
             # A channel that is nearly always shut must not widen the range of all of `up`.
             least = np.exp2(np.ceil(np.log2(np.maximum(seen["up"] / seen["up"].max(), SMALLEST))))
             channels[f"h.{layer}.inner"] = inner = np.maximum(inner, least).astype(np.float32)
-            seen |= {"up": seen["up"] / inner, "act": ACT_SHARE * seen["act"] / inner}
+            seen |= {"up": seen["up"] / inner, "act": seen["act"] / inner}
         ranges |= {f"h.{layer}.{k}": float(v.max()) for k, v in seen.items() if v is not None}
     loudest = channels["norm"].astype(np.float64)
     weight = np.abs(model.norm("norm")[0]) * np.abs(model.head).max(axis=1)

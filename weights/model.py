@@ -82,8 +82,7 @@ class Linear:
 
     def accumulator_bound(self) -> int:
         """Return the largest magnitude that x @ weight + bias can reach for any int8 input x."""
-        sums = np.abs(self.weight.astype(np.int64)).sum(axis=0)
-        return int((128 * sums + np.abs(self.bias.astype(np.int64))).max())
+        return accumulator_bound(self, 1 << 7)
 
 
 AnyLinear: TypeAlias = Linear | NarrowLinear
@@ -144,6 +143,8 @@ class Block:
         gate: Linear (H, F), int8 out, of a gated feed-forward; None without.
         product_mult, product_shift: with a gate the input of `down` is
             sat8(rs(table[gate] * up * product_mult, product_shift)); 0 without.
+        wide: `up` gives int16, and with product_mult 0 the input of `down` is the int16
+            sat16(rs(table[gate] * up, product_shift)).
     """
 
     norm1: Norm
@@ -158,6 +159,12 @@ class Block:
     gate: AnyLinear | None = None
     product_mult: int = 0
     product_shift: int = 0
+    wide: bool = False
+
+    @property
+    def largest_act(self) -> int:
+        """The largest magnitude that the input of `down` can have."""
+        return min(1 << 15, 1 << 22 >> self.product_shift) if self.wide else 1 << 7
 
     def __post_init__(self) -> None:
         """Check the parts, and that they fit together."""
@@ -175,8 +182,19 @@ class Block:
             check_int("Block.product_shift without a gate", self.product_shift, 0, 0)
         else:
             _check_size("Block.gate", self.gate.weight.shape, (hidden, ffn))
-            check_int("Block.product_mult", self.product_mult, MULT_MIN, MULT_MAX)
+            if self.wide:
+                check_int("Block.product_mult of a wide block", self.product_mult, 0, 0)
+                bound = accumulator_bound(self.down, self.largest_act)
+                check_int("Block.down with an int16 input: accumulator bound", bound, 0, INT32_MAX)
+            else:
+                check_int("Block.product_mult", self.product_mult, MULT_MIN, MULT_MAX)
             check_int("Block.product_shift", self.product_shift, 0, SHIFT_MAX)
+
+
+def accumulator_bound(layer: AnyLinear, largest: int) -> int:
+    """Return the largest magnitude of x @ weight + bias for any input up to `largest`."""
+    sums = np.abs(layer.weight.astype(np.int64)).sum(axis=0)
+    return int((largest * sums + np.abs(layer.bias.astype(np.int64))).max())
 
 
 def _check_size(where: str, given: tuple[int, ...], allowed: tuple[int, ...]) -> None:
@@ -292,6 +310,7 @@ class QuantizedModel:
         shape = self.shape
         queries, keys = shape.q_columns, shape.kv_columns
         _check_presence(f"{where}.gate", block.gate, shape.gated)
+        check_int(f"{where}.wide", int(block.wide), int(shape.wide), int(shape.wide))
         _check_size(f"{where}.up", block.up.weight.shape, (shape.hidden, shape.ffn))
         columns = queries + 2 * keys
         _check_size(f"{where}.qkv", block.qkv.weight.shape, (shape.hidden, columns))

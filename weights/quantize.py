@@ -12,6 +12,8 @@ Accumulators cannot overflow: a bias is limited to 2^30 by its channel's weight 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +41,16 @@ from weights.formats.rounding import (
     rounded_int8,
 )
 from weights.importer import load_checkpoint
-from weights.limits import WEIGHT_MAX
-from weights.model import AnyLinear, Block, Linear, Norm, QuantizedModel, Sink
+from weights.limits import INT32_MAX, WEIGHT_MAX
+from weights.model import (
+    AnyLinear,
+    Block,
+    Linear,
+    Norm,
+    QuantizedModel,
+    Sink,
+    accumulator_bound,
+)
 from weights.reference import Floats, activation, rope_table
 from weights.sink import sink_rows
 
@@ -102,7 +112,7 @@ def quantize(
         model, scales, "norm", [head], residual, [recipe["head"]], learned
     )
     return QuantizedModel(
-        shape=shape.plain(),
+        shape=replace(shape.plain(), wide=_wide(shape, scales)),
         wte=embeddings[0],
         wpe=embeddings[1] if len(embeddings) > 1 else None,
         rope=integer_rope(shape) if shape.rope else None,
@@ -184,7 +194,9 @@ def _quantize_block(
         for key in ("q", "k", "v", "up", "act", *gated)
     }
     unit["ctx"] = unit["v"]
-    named.update({f"{at}.{key}": value for key, value in unit.items()})
+    wide = _wide(shape, scales)
+    if wide:
+        unit["up"] = range_of(scales, f"{at}.up") * RESIDUAL_MARGIN / INT16_MAX
     norm1, (q, k, v) = _norm_and_linears(
         model,
         scales,
@@ -207,11 +219,29 @@ def _quantize_block(
     score_mult, score_shift = multiplier(f"{at}.scores", score * (1 << SCORE_FRACTION_BITS))
     before, after = ("gate", "silu") if shape.gated else ("up", "act")
     product_mult, product_shift = 0, 0
-    if shape.gated:
+    if shape.gated and not wide:
         product = unit["silu"] * unit["up"] / unit["act"]
         product_mult, product_shift = multiplier(f"{at}.product", product)
     proj_weight, proj_bias = _matrix(model, layer, "o")
     down_weight, down_bias = _matrix(model, layer, "down")
+
+    def down_of(unit: float) -> AnyLinear:
+        return quantize_linear(
+            f"{at}.down",
+            down_weight * unit,
+            down_bias,
+            residual,
+            recipe["down"],
+            learned.get(f"{at}.act"),
+        )
+
+    if wide:
+        largest = range_of(scales, f"{at}.act") * RESIDUAL_MARGIN / INT16_MAX
+        product_shift, down = _wide_down(unit["silu"] * unit["up"], largest, down_of)
+        unit["act"] = unit["silu"] * unit["up"] * 2.0**product_shift
+    else:
+        down = down_of(unit["act"])
+    named.update({f"{at}.{key}": value for key, value in unit.items()})
     return Block(
         norm1=norm1,
         qkv=_joined([q, k, v]),
@@ -228,18 +258,38 @@ def _quantize_block(
         norm2=norm2,
         up=up,
         table=activation_table(shape.activation, unit[before], unit[after]),
-        down=quantize_linear(
-            f"{at}.down",
-            down_weight * unit["act"],
-            down_bias,
-            residual,
-            recipe["down"],
-            learned.get(f"{at}.act"),
-        ),
+        down=down,
         gate=gate[0] if gate else None,
         product_mult=product_mult,
         product_shift=product_shift,
+        wide=wide,
     )
+
+
+def _wide(shape: CheckpointShape, scales: ActivationScales) -> bool:
+    """Whether the inner tensors of a feed-forward are int16: where large values carry much."""
+    return shape.gated and scales.sink is not None
+
+
+def _wide_down(
+    product: float, unit: float, down_of: Callable[[float], AnyLinear]
+) -> tuple[int, AnyLinear]:
+    """Return the shift of a wide product, and `down` behind it.
+
+    Args:
+        product: real value of one unit of silu times one of `up`.
+        unit: that the shifted product is to have at least.
+        down_of: the layer for inputs of a unit.
+
+    An accumulator cannot overflow: the product has 22 bits, and the shift leaves so many that any
+    input stays inside int32.
+    """
+    shift = max(0, math.ceil(math.log2(unit / product)))
+    while True:
+        down = down_of(product * 2.0**shift)
+        if accumulator_bound(down, min(1 << 15, 1 << 22 >> shift)) <= INT32_MAX:
+            return shift, down
+        shift += 1
 
 
 def _matrix(model: Checkpoint, layer: int, name: str) -> tuple[Reals, Reals]:

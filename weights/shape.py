@@ -23,6 +23,7 @@ class Shape:
         rope: q and k are rotated by their position; else positions are learned rows that are added
             to those of the tokens.
         gated: the feed-forward is down(activation(gate(x)) * up(x)), else down(activation(up(x))).
+        wide: of a gated one, `up` and the product are int16 where integers compute it, else int8.
     """
 
     family: str
@@ -38,6 +39,7 @@ class Shape:
     window: int = 0
     rope: bool = False
     gated: bool = False
+    wide: bool = False
 
     @property
     def group(self) -> int:

@@ -2,11 +2,12 @@
 """The fused layer of a decoder: everything but K and V, in the order of the data flow."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from npu.compiler.emit import (
     Scale,
     SramMatrix,
+    emit_elementwise,
     emit_linear,
     emit_norm,
     emit_rope,
@@ -14,6 +15,7 @@ from npu.compiler.emit import (
     note_heads,
 )
 from npu.compiler.emit.row_operations import NormName
+from npu.compiler.emit.sram_matrix import Element
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.shape import Numbers, Shape, ctx_pitch, lane, qkv_pitch
 from npu.image import StreamShare
@@ -144,7 +146,7 @@ class DecoderLayer:
         """Emit the second norm and what the feed-forward part adds to the residual stream."""
         self.norm("norm2")
         src = self.buffer("norm2", self.shape.hidden)
-        act = self.buffer("act", self.shape.ffn)
+        act = replace(self.buffer("act", self.shape.ffn), element=self.inner)
         if self.shape.gated:
             instr = self._gated(src, act)
         else:
@@ -153,8 +155,26 @@ class DecoderLayer:
         instr = emit_linear(self.builder, act, self.x, self.share("down"), op="add")
         self.note("resid2", instr, self.x)
 
+    @property
+    def inner(self) -> Element:
+        """The type of the input of `down`."""
+        return "int16" if self.shape.wide else "int8"
+
     def _gated(self, src: SramMatrix, act: SramMatrix) -> int:
+        if self.shape.wide:
+            return self._wide(src, act)
         gate = emit_linear(self.builder, src, act, self.share("gate"), table=True)
         self.note("silu", gate, act)
         product = self.numbers.product_mult, self.numbers.product_shift
         return emit_linear(self.builder, src, act, self.share("up"), op="mul", product=product)
+
+    def _wide(self, src: SramMatrix, act: SramMatrix) -> int:
+        """Emit the product of activation and `up` in int16."""
+        silu = self.buffer("silu", self.shape.ffn)
+        wide = replace(act, address=self.at["up"])
+        gate = emit_linear(self.builder, src, silu, self.share("gate"), table=True)
+        self.note("silu", gate, silu)
+        self.note("up", emit_linear(self.builder, src, wide, self.share("up")), wide)
+        emit_elementwise(self.builder, "scale_shift", silu, act, scale=1, sh=0)
+        shift = self.numbers.product_shift
+        return emit_elementwise(self.builder, "mul", act, act, wide, sh=shift)

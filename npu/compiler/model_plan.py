@@ -13,6 +13,7 @@ from npu.compiler.shape import (
     check_limits,
     check_shape,
     ctx_pitch,
+    most_rows,
     qkv_pitch,
     residual_pitch,
 )
@@ -146,7 +147,7 @@ def _steps(shape: Shape, limits: Limits, room: int, rows: int) -> tuple[PassPlan
     Raises CompileError unless they and prefill fit, the latter with chunks of `rows`.
     """
     with_logits = plan_step(shape, limits, room, logits=True)
-    rows = min(rows, shape.context, limits.acc_rows)
+    rows = min(rows, shape.context, most_rows(shape, limits))
     last = shape.context - rows
     fits = plan_chunk(shape, limits, room, last, rows, None, logits=True).work.rows
     if fits < rows:

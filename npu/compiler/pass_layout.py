@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from npu.compiler.attention_plan import score_pitch
 from npu.compiler.errors import CompileError
 from npu.compiler.kv_staging import Form, StagingPlan
-from npu.compiler.shape import Shape, ctx_pitch, qkv_pitch, residual_pitch
+from npu.compiler.shape import Shape, act_pitch, ctx_pitch, qkv_pitch, residual_pitch
 from npu.compiler.sram_allocation import SramBuffer, place, top
 from spec.isa.operands import WORD, Limits, up
 
@@ -185,10 +185,13 @@ def _buffers(shape: Shape, work: ForwardPass, choice: LayoutChoice, edge: int) -
         SramBuffer("qkv", rows * qkv_pitch(shape), QKV, ATTENTION),
         SramBuffer("ctx", rows * ctx_pitch(shape), ATTENTION, PROJ),
         SramBuffer("norm2", rows * up(shape.hidden), NORM2, FFN),
-        SramBuffer("act", rows * up(shape.ffn), FFN, DOWN),
+        SramBuffer("act", rows * act_pitch(shape), FFN, DOWN),
         SramBuffer("final", up(shape.hidden), HEAD, HEAD),
         SramBuffer("tiles", choice.slots * tile, NORM1, DOWN if _lasting(work) else ATTENTION),
     ]
+    if shape.wide:
+        result.append(SramBuffer("silu", rows * up(shape.ffn), FFN, FFN))
+        result.append(SramBuffer("up", rows * act_pitch(shape), FFN, FFN))
     if work.listed:
         result.append(SramBuffer("ids", up(4 * (work.skip + rows)), EMBED, EMBED))
     if shape.positions:

@@ -13,7 +13,15 @@ from npu.compiler.pass_layout import (
     make_passes,
     overlaps,
 )
-from npu.compiler.shape import Shape, ctx_pitch, first_key, lane, most_keys, qkv_pitch
+from npu.compiler.shape import (
+    Shape,
+    ctx_pitch,
+    first_key,
+    lane,
+    most_keys,
+    most_rows,
+    qkv_pitch,
+)
 from spec.isa.operands import Limits
 
 STEP = 16
@@ -99,7 +107,8 @@ def _choose_chunk(
 ) -> tuple[ForwardPass, PassLayout]:
     """Return the most rows that fit, and their layout. Raises CompileError."""
     first = first_key(shape, pos, limits.edge)
-    limit = min(limits.acc_rows, most or limits.acc_rows)
+    rows = most_rows(shape, limits)
+    limit = min(rows, most or rows)
     sizes = [*range(limit // STEP * STEP, 0, -STEP), *(size for size in SMALL if size <= limit)]
     for size in dict.fromkeys(min(size, left) for size in sizes):
         keys = pos + size - first

@@ -12,6 +12,7 @@ from weights.shape import NormKind, Shape
 __all__ = [
     "Numbers",
     "Shape",
+    "act_pitch",
     "check_limits",
     "check_model",
     "check_shape",
@@ -20,6 +21,7 @@ __all__ = [
     "from_json",
     "lane",
     "most_keys",
+    "most_rows",
     "numbers_of",
     "qkv_pitch",
     "residual_pitch",
@@ -36,7 +38,8 @@ class Numbers:
 
     Attributes:
         score_mult, score_shift: requantisation of the scores.
-        product_mult, product_shift: requantisation of activation times `up`; 0 without a gate.
+        product_mult, product_shift: requantisation of activation times `up`; 0 without a gate, the
+            multiplier also where the shape is wide.
 
     """
 
@@ -65,6 +68,8 @@ def to_json(shape: Shape, numbers: tuple[Numbers, ...]) -> dict[str, Any]:
     """Return shape and numbers as the JSON of a packed file has them."""
     fields = asdict(shape)
     fields["rms"] = fields.pop("norm") == "rmsnorm"
+    if not fields["wide"]:
+        del fields["wide"]
     records = [asdict(record) for record in numbers]
     return fields | {"positions": shape.positions, "numbers": records}
 
@@ -97,6 +102,16 @@ def qkv_pitch(shape: Shape) -> int:
 def ctx_pitch(shape: Shape) -> int:
     """Return the bytes of a row of context."""
     return shape.heads * lane(shape)
+
+
+def act_pitch(shape: Shape) -> int:
+    """Return the bytes of a row of the input of `down`."""
+    return up((1 + shape.wide) * shape.ffn)
+
+
+def most_rows(shape: Shape, limits: Limits) -> int:
+    """Return the most rows of a pass: GEMM adds up an int16 operand in two rows each."""
+    return limits.acc_rows // (1 + shape.wide)
 
 
 def residual_pitch(shape: Shape) -> int:

@@ -130,6 +130,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["soc", "nonsense"], "npu: program: given 'nonsense', allowed an ELF file or "),
     (["firmware", "nonsense", "--compiler", "gcc"], "npu: program: given 'nonsense', allowed"),
     (["generate", NOWHERE, "--prompt", "x"], f"npu: load_checkpoint: given '{NOWHERE}', "),
+    (["chat", NOWHERE, "x"], f"npu: load_checkpoint: given '{NOWHERE}', "),
     (["profile", NOWHERE, "--prompt", "x"], f"npu: load_checkpoint: given '{NOWHERE}', "),
     (["profile", TINY, "--prompt", ""], "npu: prompt: given an empty text, allowed at least"),
     (["compile", "none.onnx", "-o", "out"], "npu: none.onnx: No such file or directory"),
@@ -139,7 +140,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["estimate", "none/"], "npu: load_checkpoint: given 'none/', which is no folder"),
     (
         ["estimate", f"{TINY}/model.safetensors"],
-        f"npu: {TINY}/model.safetensors: model.safetensors",
+        f"npu: load_checkpoint: given '{TINY}/model.safetensors', which is a file; allowed is",
     ),
     (["estimate", TINY, "--context", "0"], "npu estimate: argument --context: given '0', allowed"),
     (

@@ -51,7 +51,7 @@ def tokens(seed: int, length: int) -> list[int]:
     return ids
 
 
-def linear_exact(x: npt.NDArray[np.int8], layer: AnyLinear, bits: int) -> Array:
+def linear_exact(x: npt.NDArray[np.signedinteger[Any]], layer: AnyLinear, bits: int) -> Array:
     """Return (x @ weight + bias) * mult / 2^shift in float64, clipped to `bits` bits."""
     y = (x.astype(np.float64) @ layer.weight.astype(np.float64) + layer.bias) * layer.mult
     divisor = np.exp2(layer.shift.astype(np.float64))

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from golden.decoder import forward_rows
+from golden.decoder import forward_rows, forward_trace
 from weights.calibrate import (
-    ACT_SHARE,
     ScalesError,
     calibrate,
     load_scales,
@@ -19,10 +18,12 @@ from weights.calibrate import (
     save_scales,
 )
 from weights.checkpoint import Checkpoint
-from weights.quantize import quantize
+from weights.limits import INT32_MAX, ModelError
+from weights.model import Linear, accumulator_bound
+from weights.quantize import _wide_down, quantize
 from weights.reference import forward
 from weights.sink import behind_sink, is_sink, sink_rows, with_sink
-from weights.synthetic import random_checkpoint, random_tokens, shape_of
+from weights.synthetic import random_checkpoint, random_model, random_tokens, shape_of
 
 SHAPES = {
     "gpt2": shape_of("gpt2", hidden=48, heads=3, ffn=64, context=32),
@@ -109,13 +110,51 @@ def test_the_described_model_is_the_same_network(family: str) -> None:
     logits = forward(model_of(checkpoint, scales), tokens, observe)
     np.testing.assert_allclose(logits, forward(checkpoint, tokens), rtol=2e-4, atol=2e-4)
     for layer in range(checkpoint.shape.layers):
-        held = {"up": 1.0, "act": ACT_SHARE if checkpoint.shape.gated else 1.0}
-        for name, share in held.items():
-            assert share * seen[f"h.{layer}.{name}"] < 1.6 * scales.ranges[f"h.{layer}.{name}"]
+        for name in ("up", "act"):
+            assert seen[f"h.{layer}.{name}"] < 1.6 * scales.ranges[f"h.{layer}.{name}"]
     inner = [name for name in scales.channels if name.endswith("inner")]
     assert len(inner) == checkpoint.shape.layers * checkpoint.shape.gated
     for name in inner:
         assert set(np.frexp(scales.channels[name])[0]) == {0.5}, "powers of two"
+
+
+def test_inner_tensors_of_a_gated_model_are_int16() -> None:
+    """What `down` reads follows the floats far more finely than int8 could."""
+    checkpoint = random_checkpoint(SHAPES["llama"], 3)
+    scales = calibrate(checkpoint, text(checkpoint, 8, 4), sink=SINK)
+    model, floats = quantize(checkpoint, scales), model_of(checkpoint, scales)
+    tokens = text(checkpoint, 1, 6)
+    seen = {}
+    forward(floats, with_sink(tokens, SINK), lambda n, x: seen.update({n: x}))
+    trace = forward_trace(model, tokens[0].tolist())
+    block, real = trace.blocks[0], seen["h.0.act"][0, 1:]
+    assert block.up.dtype == block.act.dtype == np.int16
+    assert block.silu is not None
+    product = block.silu.astype(np.int64) * block.up
+    shift = model.blocks[0].product_shift
+    np.testing.assert_array_equal(block.act, (product + (1 << shift >> 1)) >> shift)
+    unit, rough = model.scales["h.0.act"], scales.ranges["h.0.act"] / 127
+    assert unit < rough / 50
+    assert np.abs(block.act * unit - real).max() < 0.1 * np.abs(real).max()
+    assert 5_000 < np.abs(block.act).max() < 32_767
+
+
+def test_an_int16_input_cannot_overflow_an_accumulator() -> None:
+    """The shift grows until no input can; a block that could is refused."""
+    weight = np.full((2000, 1), 127, np.int8)
+    one = np.ones(1, np.int32)
+    layer = Linear(weight, one, np.full(1, 1 << 14, np.uint16), np.zeros(1, np.uint8))
+    shift, down = _wide_down(1.0, 1.0, lambda _: layer)
+    assert down is layer
+    assert shift == 9
+    assert accumulator_bound(layer, 1 << 22 >> shift) <= INT32_MAX
+    assert accumulator_bound(layer, 1 << 22 >> shift - 1) > INT32_MAX
+    wide = random_model(replace(SHAPES["llama"], ffn=2000), 1, SINK).blocks[0]
+    steep = replace(wide.down, weight=np.full_like(wide.down.weight, 127))
+    with pytest.raises(ModelError, match="down with an int16 input: accumulator bound: given"):
+        replace(wide, down=steep, product_shift=4)
+    with pytest.raises(ModelError, match="product_mult of a wide block: given 16384, allowed 0"):
+        replace(wide, product_mult=1 << 14)
 
 
 def test_a_scale_file_keeps_it(tmp_path: Path) -> None:
