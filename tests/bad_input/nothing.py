@@ -11,7 +11,7 @@ from npu import optional
 from npu.commands import build_folder, progress
 from tb.run import build, verilator
 
-OPTIONAL = ("distributed", "jax", "matplotlib", "onnx", "playwright", "tflite", "unicorn")
+OPTIONAL = ("distributed", "jax", "matplotlib", "playwright", "tflite", "unicorn")
 # Not torch: `make test` installs it for nobody, and where it is, transformers wants it.
 
 
