@@ -186,7 +186,6 @@ def calibrate(
     """
     tokens = with_sink(tokens, sink)
     check_tokens("calibrate", checkpoint, tokens)
-    measured_from = int(sink is not None)
     model = equalize(checkpoint) if equalized else checkpoint
     rows, length = tokens.shape
     batch = max(1, min(BATCH, SCORES // (checkpoint.shape.heads * length**2)))
@@ -200,8 +199,6 @@ def calibrate(
                 f"calibrate: {checkpoint.source}: {name} is not finite on the calibration text, "
                 "allowed weights whose activations are finite in float32"
             )
-        if name != "logits":  # of which a piece may come
-            values = values[..., measured_from:, :]
         key = name.rsplit(".", 1)[-1]
         if name in ("residual", "addend", "logits"):
             target = "logits" if name == "logits" else "residual"
@@ -215,7 +212,7 @@ def calibrate(
 
     with np.errstate(over="ignore", invalid="ignore"):  # refused by `observe`
         for start in range(0, rows, batch):
-            watch(model, tokens[start : start + batch], observe)
+            watch(model, tokens[start : start + batch], observe, int(sink is not None))
     ranges = dict(limits)
     if sink is not None:
         _settle(model, ranges, channels)

@@ -105,7 +105,6 @@ def measure(
     """
     tokens = with_sink(tokens, scales.sink)
     check_tokens("measure", checkpoint, tokens)
-    measured_from = int(scales.sink is not None)
     widths = sizes(checkpoint)
     widest = max(widths, key=lambda name: widths[name])
     if tokens.size < widths[widest]:
@@ -124,14 +123,13 @@ def measure(
 
     def observe(name: str, values: Floats) -> None:
         if name in moments:
-            values = values[..., measured_from:, :]
             rows = np.rint(values.reshape(-1, values.shape[-1]) / units[name])
             rows = np.clip(rows, -INT8_MAX - 1, INT8_MAX).astype(np.float64)
             moments[name] += (rows.T @ rows).astype(np.int64)  # integers below 2^53: exact
 
     model = model_of(checkpoint, scales)
     for start in range(0, len(tokens), BATCH):
-        watch(model, tokens[start : start + BATCH], observe)
+        watch(model, tokens[start : start + BATCH], observe, int(scales.sink is not None))
     return InputMoments(owner_of(scales), moments, dict(provenance or {}))
 
 

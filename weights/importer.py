@@ -3,8 +3,7 @@
 
 A checkpoint is a local folder, the name of one that ships, or a hub id: config.json and either
 model.safetensors or the shards that model.safetensors.index.json names, or the same of PyTorch's
-pickles (pytorch_model.bin). Or it is a GGUF file, or a
-folder with one and without config.json.
+pickles (pytorch_model.bin). Or it is a GGUF file, or a folder with one and without config.json.
 """
 
 from __future__ import annotations

@@ -127,13 +127,19 @@ def forward(
     return decoder(_Numpy(checkpoint, tokens, observe), checkpoint.shape)
 
 
-def watch(checkpoint: Checkpoint, tokens: npt.NDArray[np.integer[Any]], observe: Observer) -> None:
-    """Run the forward pass for an observer alone: a large vocabulary's logits come in pieces.
+def watch(
+    checkpoint: Checkpoint,
+    tokens: npt.NDArray[np.integer[Any]],
+    observe: Observer,
+    first: int = 0,
+) -> None:
+    """Run the forward pass for an observer alone, of the positions from `first` on.
 
-    Arguments and errors as of `forward`.
+    It sees what `forward` shows but for the scores, and logits of a large vocabulary in pieces.
+    Other arguments and errors as of `forward`.
     """
     check_tokens("watch", checkpoint, tokens)
-    decoder(_Watched(checkpoint, tokens, observe), checkpoint.shape)
+    decoder(_Watched(checkpoint, tokens, observe, first), checkpoint.shape)
 
 
 @dataclass(frozen=True)
@@ -186,11 +192,14 @@ class _Numpy:
         k, v = k[:, :, None], v[:, :, None]  # one for the queries of a group
         scores = q @ k.swapaxes(-1, -2) / math.sqrt(shape.head_dim)
         seen = visible(length, shape.window)
-        scored = scores[..., seen].reshape(rows, shape.heads, -1)
-        self.observe(f"{name.removesuffix('.ctx')}.scores", scored)
+        self.scored(f"{name.removesuffix('.ctx')}.scores", scores, seen)
         mixed = softmax(np.where(seen, scores, np.float32(-np.inf))) @ v
         by_head = mixed.reshape(rows, shape.heads, length, shape.head_dim)
         return self.seen(name, by_head.transpose(0, 2, 1, 3).reshape(rows, length, shape.q_columns))
+
+    def scored(self, name: str, scores: Floats, seen: npt.NDArray[np.bool_]) -> None:
+        """Show the scores of heads that are not masked."""
+        self.observe(name, scores[..., seen].reshape(len(scores), self.shape.heads, -1))
 
     def activate(self, name: str, x: Floats) -> Floats:
         return self.seen(name, activation(self.shape.activation, x))
@@ -202,14 +211,24 @@ class _Numpy:
         return self.seen("residual", a + b)
 
 
+@dataclass(frozen=True)
 class _Watched(_Numpy):
-    """Keeps no logits."""
+    """Shows positions from `first` on, keeps no logits."""
+
+    first: int
+
+    def seen(self, name: str, values: Floats) -> Floats:
+        self.observe(name, values if name == "logits" else values[..., self.first :, :])
+        return values
+
+    def scored(self, name: str, scores: Floats, seen: npt.NDArray[np.bool_]) -> None:
+        """Leave them out: nobody asks, and the copy is large."""
 
     def linear(self, name: str, x: Floats) -> Floats:
         if name != "head":
             return super().linear(name, x)
         at_once = max(1, LOGITS // (len(x) * self.shape.vocab))
-        for start in range(0, x.shape[1], at_once):
+        for start in range(self.first, x.shape[1], at_once):
             super().linear(name, x[:, start : start + at_once])
         return x[..., :0]
 

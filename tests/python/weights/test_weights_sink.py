@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from golden.decoder import forward_rows, forward_trace
+from weights import reference
 from weights.calibrate import (
     ScalesError,
     calibrate,
@@ -21,7 +22,7 @@ from weights.checkpoint import Checkpoint
 from weights.limits import INT32_MAX, ModelError
 from weights.model import Linear, accumulator_bound
 from weights.quantize import _wide_down, quantize
-from weights.reference import forward
+from weights.reference import forward, watch
 from weights.sink import behind_sink, is_sink, sink_rows, with_sink
 from weights.synthetic import random_checkpoint, random_model, random_tokens, shape_of
 
@@ -155,6 +156,39 @@ def test_an_int16_input_cannot_overflow_an_accumulator() -> None:
         replace(wide, down=steep, product_shift=4)
     with pytest.raises(ModelError, match="product_mult of a wide block: given 16384, allowed 0"):
         replace(wide, product_mult=1 << 14)
+
+
+def test_nothing_of_the_first_position_is_measured() -> None:
+    """The stream and the logits have the range of the others, though the first is louder."""
+    checkpoint = loud("gpt2")
+    tokens = text(checkpoint, 8, 4)
+    scales = calibrate(checkpoint, tokens, sink=SINK)
+    seen: dict[str, list[np.ndarray]] = {}
+    rows = with_sink(tokens, SINK)
+    forward(model_of(checkpoint, scales), rows, lambda n, x: seen.setdefault(n, []).append(x))
+    shown = [np.abs(x).max(axis=(0, 2)) for name in ("residual", "addend") for x in seen[name]]
+    loudest = np.max(shown, axis=0)
+    assert scales.ranges["residual"] == pytest.approx(loudest[1:].max(), rel=1e-5)
+    assert loudest[0] > 100 * loudest[1:].max()
+
+
+def test_a_watched_pass_shows_what_a_whole_one_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a position on, logits in pieces that are all of them; no scores."""
+    monkeypatch.setattr(reference, "LOGITS", 2 * 5 * SHAPES["llama"].vocab)
+    checkpoint = random_checkpoint(SHAPES["llama"], 3)
+    rows = random_tokens(checkpoint.shape, 2, 4)
+    whole: dict[str, list[np.ndarray]] = {}
+    seen: dict[str, list[np.ndarray]] = {}
+    forward(checkpoint, rows, lambda n, x: whole.setdefault(n, []).append(x))
+    watch(checkpoint, rows, lambda n, x: seen.setdefault(n, []).append(x), 1)
+    assert [x.shape[1] for x in seen["logits"]] == [5] * 6 + [1]
+    pieces = np.concatenate(seen.pop("logits"), axis=1)
+    np.testing.assert_allclose(pieces, whole.pop("logits")[0][:, 1:], rtol=1e-4, atol=1e-4)
+    whole = {name: x for name, x in whole.items() if not name.endswith("scores")}
+    assert seen.keys() == whole.keys()
+    for name, parts in seen.items():
+        for part, other in zip(parts, whole[name], strict=True):
+            np.testing.assert_array_equal(part, other[..., 1:, :])
 
 
 def test_a_scale_file_keeps_it(tmp_path: Path) -> None:
