@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -34,12 +34,11 @@ class CheckpointShape(Shape):
     Attributes:
         epsilon: of the norms; a LayerNorm has a bias.
         activation: a name that weights.reference.activation knows.
-        biases: the layers of a block that have a bias, of q, k, v, o, gate, up and down.
+        biases: the layers of a block that have a bias, of q, k, v, o, gate, up and down, and the
+            head if it has one.
         rope_theta: with `rope` the base of the rotary embedding of q and k, lanes t and
             t + head_dim / 2 being a pair.
         tied: the head is the transposed token table.
-        head_norms: every head of q and k is normalised, with one gain for all heads of q and one
-            for those of k, before it is turned.
     """
 
     epsilon: float
@@ -47,7 +46,6 @@ class CheckpointShape(Shape):
     biases: tuple[str, ...] = ()
     rope_theta: float = 0.0
     tied: bool = False
-    head_norms: bool = False
 
     def __post_init__(self) -> None:
         """Check what the parts demand of one another."""
@@ -64,9 +62,22 @@ class CheckpointShape(Shape):
 
 def check_generation(shape: CheckpointShape) -> None:
     """Raise CheckpointError for a decoder that has what the programs of generation lack."""
-    if shape.head_norms:
+    given = [
+        what
+        for what, found in {
+            "norms of q and k": shape.head_norms,
+            "norms behind parts": shape.part_norms,
+            "no norms before parts": not shape.pre_norms,
+            "parallel parts": shape.parallel,
+            "windows of layers": shape.windows,
+            "rotations of layers": shape.tables,
+            "a bias of the head": "head" in shape.biases,
+        }.items()
+        if found
+    ]
+    if given:
         raise CheckpointError(
-            f"{shape.family}: given norms of q and k, which generation has no program for, allowed "
+            f"{shape.family}: given {given[0]}, which generation has no program for, allowed "
             "as a network: npu compile --shape tokens=1,64"
         )
 
@@ -123,9 +134,10 @@ def expected_tensors(shape: CheckpointShape) -> dict[str, tuple[int, ...]]:
     """Return name and shape of every tensor of a model.
 
     "embed" (V, H); "positions" (C, H) where positions are learned; per block l "h.{l}." with the
-    norms "norm1" and "norm2" and the layers "q", "k", "v", "o", "gate" (if gated), "up", "down",
-    each with ".weight" and, if it has one, ".bias", and "q_norm" and "k_norm" (D,) where heads are
-    normalised; the last norm "norm"; "head" (H, V) if untied.
+    norms "norm1" and "norm2" (with `pre_norms`) and the layers "q", "k", "v", "o", "gate" (if
+    gated), "up", "down", each with ".weight" and, if it has one, ".bias"; "q_norm" and "k_norm",
+    (D,) or of the whole row, where `head_norms` says it; "o_norm" and "down_norm" (H,) with
+    `part_norms`; the last norm "norm"; "head" (H, V) if untied, and "head.bias" (V,).
     """
     hidden, queries = shape.hidden, shape.q_columns
     keys = shape.kv_columns
@@ -140,27 +152,37 @@ def expected_tensors(shape: CheckpointShape) -> dict[str, tuple[int, ...]]:
     }
     if not shape.gated:
         del layers["gate"]
-    block: dict[str, tuple[int, ...]] = {}
+    parts = ("weight", "bias") if shape.norm == "layernorm" else ("weight",)
+    block: dict[str, tuple[int, ...]] = {
+        f"{name}.{part}": (size,) for name, size in _norms(shape).items() for part in parts
+    }
     for name, size in layers.items():
         block[f"{name}.weight"] = size
         if name in shape.biases:
             block[f"{name}.bias"] = size[1:]
-    if shape.head_norms:
-        block |= {f"{name}_norm.weight": (shape.head_dim,) for name in "qk"}
-    norm = {"weight": (hidden,)}
-    if shape.norm == "layernorm":
-        norm["bias"] = (hidden,)
     tensors: dict[str, tuple[int, ...]] = {"embed": (shape.vocab, hidden)}
     if shape.positions:
         tensors["positions"] = (shape.context, hidden)
     for layer in range(shape.layers):
-        for name in ("norm1", "norm2"):
-            tensors.update({f"h.{layer}.{name}.{part}": size for part, size in norm.items()})
         tensors.update({f"h.{layer}.{name}": size for name, size in block.items()})
-    tensors.update({f"norm.{part}": size for part, size in norm.items()})
+    tensors.update({f"norm.{part}": (hidden,) for part in parts})
     if not shape.tied:
         tensors["head"] = (hidden, shape.vocab)
+    if "head" in shape.biases:
+        tensors["head.bias"] = (shape.vocab,)
     return tensors
+
+
+def _norms(shape: CheckpointShape) -> dict[str, int]:
+    """Return the norms of a block, and the length of the rows of each."""
+    norms = {"norm1": shape.hidden, "norm2": shape.hidden} if shape.pre_norms else {}
+    if shape.head_norms == "head":
+        norms |= {"q_norm": shape.head_dim, "k_norm": shape.head_dim}
+    if shape.head_norms == "row":
+        norms |= {"q_norm": shape.q_columns, "k_norm": shape.kv_columns}
+    if shape.part_norms:
+        norms |= {"o_norm": shape.hidden, "down_norm": shape.hidden}
+    return norms
 
 
 DIGESTED = (
@@ -183,12 +205,17 @@ DIGESTED = (
     "tied",
 )
 """What of a shape counts in a digest, in this order: scale files on disk depend on it."""
+DIGESTED_IF_SET = ("windows", "tables", "parallel", "head_norms", "pre_norms", "part_norms")
+"""What counts only where it is not as most decoders have it."""
 
 
 def _written(shape: CheckpointShape) -> str:
     """Return a shape as every digest has it, however the class is written."""
     values = {name: getattr(shape, name) for name in DIGESTED}
     values["rope_theta"] = shape.rope_theta if shape.rope else None
+    usual = {field.name: field.default for field in fields(CheckpointShape)}
+    given = {name: getattr(shape, name) for name in DIGESTED_IF_SET}
+    values |= {name: value for name, value in given.items() if value != usual[name]}
     return f"Shape({', '.join(f'{name}={value!r}' for name, value in values.items())})"
 
 

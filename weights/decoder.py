@@ -34,11 +34,14 @@ class Operations(Protocol[T]):
     def heads(self, name: str, x: T, count: int) -> T:
         """Return rows as so many heads."""
 
-    def rotate(self, name: str, x: T) -> T:
-        """Return heads turned by their positions."""
+    def rotate(self, name: str, x: T, layer: int) -> T:
+        """Return heads turned by their positions, by the table of the layer."""
 
-    def attend(self, name: str, q: T, k: T, v: T) -> T:
-        """Return the rows that attention makes: a position sees itself and those before it."""
+    def attend(self, name: str, q: T, k: T, v: T, layer: int) -> T:
+        """Return the rows that attention makes: a position sees itself and those before it.
+
+        Those in the window of the layer, where it has one.
+        """
 
     def activate(self, name: str, x: T) -> T:
         """Return the activation of every element."""
@@ -55,29 +58,40 @@ def decoder(do: Operations[T], shape: CheckpointShape) -> T:
     x = do.embedding()
     for layer in range(shape.layers):
         at = f"h.{layer}"
-        x = do.add(f"{at}.attended", x, _attention(do, shape, at, x))
-        x = do.add(f"{at}.residual", x, _feed_forward(do, shape, at, x))
+        attended = do.add(f"{at}.attended", x, _attention(do, shape, layer, x))
+        inner = _feed_forward(do, shape, at, x if shape.parallel else attended)
+        x = do.add(f"{at}.residual", attended, inner)
     return do.linear("head", do.norm("norm", x))
 
 
-def _attention(do: Operations[T], shape: CheckpointShape, at: str, x: T) -> T:
-    h = do.norm(f"{at}.norm1", x)
+def _attention(do: Operations[T], shape: CheckpointShape, layer: int, x: T) -> T:
+    at = f"h.{layer}"
+    h = do.norm(f"{at}.norm1", x) if shape.pre_norms else x
     counts = {"q": shape.heads, "k": shape.kv_heads, "v": shape.kv_heads}
-    heads = {
-        name: do.heads(f"{at}.{name}", do.linear(f"{at}.{name}", h), count)
-        for name, count in counts.items()
-    }
-    if shape.head_norms:
+    rows = {name: do.linear(f"{at}.{name}", h) for name in counts}
+    if shape.head_norms == "row":
+        rows |= {name: do.norm(f"{at}.{name}_norm", rows[name]) for name in "qk"}
+    heads = {name: do.heads(f"{at}.{name}", rows[name], counts[name]) for name in counts}
+    if shape.head_norms == "head":
         heads |= {name: do.norm(f"{at}.{name}_norm", heads[name]) for name in "qk"}
     if shape.rope:
-        heads |= {name: do.rotate(f"{at}.{name}_rope", heads[name]) for name in "qk"}
-    return do.linear(f"{at}.o", do.attend(f"{at}.ctx", heads["q"], heads["k"], heads["v"]))
+        heads |= {name: do.rotate(f"{at}.{name}_rope", heads[name], layer) for name in "qk"}
+    mixed = do.attend(f"{at}.ctx", heads["q"], heads["k"], heads["v"], layer)
+    return _added(do, shape, f"{at}.o", mixed)
 
 
 def _feed_forward(do: Operations[T], shape: CheckpointShape, at: str, x: T) -> T:
-    h = do.norm(f"{at}.norm2", x)
+    h = do.norm(f"{at}.norm2", x) if shape.pre_norms else x
     up = do.linear(f"{at}.up", h)
     if shape.gated:
         silu = do.activate(f"{at}.silu", do.linear(f"{at}.gate", h))
-        return do.linear(f"{at}.down", do.multiply(f"{at}.act", silu, up))
-    return do.linear(f"{at}.down", do.activate(f"{at}.act", up))
+        act = do.multiply(f"{at}.act", silu, up)
+    else:
+        act = do.activate(f"{at}.act", up)
+    return _added(do, shape, f"{at}.down", act)
+
+
+def _added(do: Operations[T], shape: CheckpointShape, name: str, x: T) -> T:
+    """Return what a part adds to the stream: the product with its last weights, normalised."""
+    y = do.linear(name, x)
+    return do.norm(f"{name}_norm", y) if shape.part_norms else y

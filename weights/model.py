@@ -123,23 +123,49 @@ class Norm:
         return int(self.gain.shape[0])
 
 
+@dataclass(frozen=True, slots=True)
+class Rescale:
+    """Another unit for an int16 row: y = sat8(rs(x * mult, shift)).
+
+    Attributes:
+        mult: 2^14 to 2^15 - 1.
+        shift: 0 to 31.
+        size: H, the row length.
+    """
+
+    mult: int
+    shift: int
+    size: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
     """One transformer block: norm, attention, residual add, norm, feed-forward, residual add.
 
-    H hidden, Q = heads * head_dim, G = kv_heads * head_dim, F feed-forward. A Linear below may be
-    a NarrowLinear.
+    With `Shape.parallel` both norms read the block's input x, else norm2 reads the stream behind
+    the first add; what attention gives is added and saturated first, then the feed-forward, in
+    either case. H hidden, Q = heads * head_dim, G = kv_heads * head_dim, F feed-forward. A Linear
+    below may be a NarrowLinear.
 
     Attributes:
-        norm1, norm2: norms of the int16 residual stream to int8.
+        norm1, norm2: norms of the int16 residual stream to int8. Without `Shape.pre_norms` they
+            only change its unit.
         qkv: Linear (H, Q + 2G), int8 out, columns q | k | v, the heads contiguous inside each.
+            With `Shape.head_norms` q and k are int16.
+        q_norm, k_norm: norms of the int16 q and k to int8, over D lanes of each head ("head") or
+            over all Q or G columns of a position ("row"); what follows reads their results. The
+            same arithmetic as of norm1, with `bias` 0.
         score_mult, score_shift: scores = sat16(rs((q . k) * score_mult, score_shift)) in units of
             2^-6 of a binary logarithm: s_q * s_k * log2(e) / sqrt(head_dim) * 2^6 is folded in.
-        proj: Linear (Q, H) from int8 context, int16 out at the residual scale.
+        proj: Linear (Q, H) from int8 context, int16 out at the residual scale, or at one of its own
+            in front of o_norm.
+        o_norm, down_norm: with `Shape.part_norms`, norms of the int16 results of `proj` and `down`
+            to int16 at the residual scale, y = sat16(rs(q * gain, shift) + bias); they are what is
+            added to the stream.
         up: Linear (H, F), int8 out.
         table: (256,) int8, the activation, indexed by the bit pattern of its int8 input read as
             uint8. It is applied to `gate` where there is one, else to `up`.
-        down: Linear (F, H), int16 out at the residual scale.
+        down: Linear (F, H), int16 out as `proj`.
         gate: Linear (H, F), int8 out, of a gated feed-forward; None without.
         product_mult, product_shift: with a gate the input of `down` is
             sat8(rs(table[gate] * up * product_mult, product_shift)); 0 without.
@@ -147,12 +173,12 @@ class Block:
             sat16(rs(table[gate] * up, product_shift)).
     """
 
-    norm1: Norm
+    norm1: Norm | Rescale
     qkv: AnyLinear
     score_mult: int
     score_shift: int
     proj: AnyLinear
-    norm2: Norm
+    norm2: Norm | Rescale
     up: AnyLinear
     table: npt.NDArray[np.int8]
     down: AnyLinear
@@ -160,6 +186,10 @@ class Block:
     product_mult: int = 0
     product_shift: int = 0
     wide: bool = False
+    q_norm: Norm | None = None
+    k_norm: Norm | None = None
+    o_norm: Norm | None = None
+    down_norm: Norm | None = None
 
     @property
     def largest_act(self) -> int:
@@ -226,8 +256,9 @@ class QuantizedModel:
         wte: (V, H) int16 token embeddings at the residual scale.
         wpe: (C, H) int16 position embeddings at the residual scale, x = sat16(wte + wpe); None
             with `shape.rope`, then x = wte.
-        rope: (C, D/2, 2) int16 cosine and sine of every position and pair in Q1.14, for lanes t
-            and t + D/2 of every head of q and k; None without.
+        rope: (T, C, D/2, 2) int16 cosine and sine of every position and pair in Q1.14, for lanes t
+            and t + D/2 of every head of q and k, in T tables of which layer l has number
+            `Shape.table_of(l)`; None without.
         blocks: `layers` blocks.
         final_norm: the norm before the head.
         head: Linear (H, V), int16 logits, all channels at the one scale scales["logits"].

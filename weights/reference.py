@@ -63,8 +63,10 @@ def normalise(x: Floats, kind: NormKind, epsilon: float) -> Floats:
     return result
 
 
-def rope_table(shape: CheckpointShape, positions: int) -> npt.NDArray[np.float64]:
+def rope_table(shape: CheckpointShape, positions: int, number: int = 0) -> npt.NDArray[np.float64]:
     """Return (positions, D / 2, 2) cosine and sine of position * theta^(-2 i / D).
+
+    Of several tables (`Shape.tables`) the one of a number.
 
     Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding" (2021).
     """
@@ -170,28 +172,31 @@ class _Numpy:
         gain, bias = self.checkpoint.norm(name)
         n = self.seen(name, normalise(x, self.shape.norm, self.shape.epsilon))
         result: Floats = n * gain + bias
-        return result
+        return self.seen("addend", result) if name.endswith((".o_norm", ".down_norm")) else result
 
     def linear(self, name: str, x: Floats) -> Floats:
         if name == "head":
-            return self.seen("logits", (x @ self.checkpoint.head).astype(np.float32))
+            bias = self.checkpoint.vector("head.bias", self.shape.vocab)
+            return self.seen("logits", (x @ self.checkpoint.head + bias).astype(np.float32))
         weight, bias = self.checkpoint.linear(name)
         values: Floats = x @ weight + bias
-        return self.seen("addend" if name.endswith((".o", ".down")) else name, values)
+        added = name.endswith((".o", ".down")) and not self.shape.part_norms
+        return self.seen("addend" if added else name, values)
 
     def heads(self, name: str, x: Floats, count: int) -> Floats:
         return x.reshape(*x.shape[:2], count, -1).transpose(0, 2, 1, 3)
 
-    def rotate(self, name: str, x: Floats) -> Floats:
-        return self.seen(name, rotate(x, rope_table(self.shape, x.shape[2])))
+    def rotate(self, name: str, x: Floats, layer: int) -> Floats:
+        table = rope_table(self.shape, x.shape[2], self.shape.table_of(layer))
+        return self.seen(name, rotate(x, table))
 
-    def attend(self, name: str, q: Floats, k: Floats, v: Floats) -> Floats:
+    def attend(self, name: str, q: Floats, k: Floats, v: Floats, layer: int) -> Floats:
         shape = self.shape
         rows, _, length, _ = q.shape
         q = q.reshape(rows, shape.kv_heads, shape.group, length, shape.head_dim)
         k, v = k[:, :, None], v[:, :, None]  # one for the queries of a group
         scores = q @ k.swapaxes(-1, -2) / math.sqrt(shape.head_dim)
-        seen = visible(length, shape.window)
+        seen = visible(length, shape.window_of(layer))
         self.scored(f"{name.removesuffix('.ctx')}.scores", scores, seen)
         mixed = softmax(np.where(seen, scores, np.float32(-np.inf))) @ v
         by_head = mixed.reshape(rows, shape.heads, length, shape.head_dim)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 NormKind = Literal["layernorm", "rmsnorm"]
+HeadNorms = Literal["", "head", "row"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,14 @@ class Shape:
             to those of the tokens.
         gated: the feed-forward is down(activation(gate(x)) * up(x)), else down(activation(up(x))).
         wide: of a gated one, `up` and the product are int16 where integers compute it, else int8.
+        windows: `window` of each layer where they differ; () for the same in all.
+        tables: number of each layer's table of rotations; () for the first in all.
+        parallel: the feed-forward reads what attention reads, and both are added to it.
+        head_norms: q and k are normalised before they are turned: "head" every head, with one gain
+            for all heads of q and one for those of k; "row" all heads of a position at once; ""
+            not at all.
+        pre_norms: attention and feed-forward read normalised rows; else the stream itself.
+        part_norms: what attention and feed-forward add is normalised first.
     """
 
     family: str
@@ -40,6 +49,20 @@ class Shape:
     rope: bool = False
     gated: bool = False
     wide: bool = False
+    windows: tuple[int, ...] = ()
+    tables: tuple[int, ...] = ()
+    parallel: bool = False
+    head_norms: HeadNorms = ""
+    pre_norms: bool = True
+    part_norms: bool = False
+
+    def window_of(self, layer: int) -> int:
+        """Return the window of a layer."""
+        return self.windows[layer] if self.windows else self.window
+
+    def table_of(self, layer: int) -> int:
+        """Return the number of a layer's table of rotations."""
+        return self.tables[layer] if self.tables else 0
 
     @property
     def group(self) -> int:

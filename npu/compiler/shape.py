@@ -2,6 +2,7 @@
 """What programs depend on: a decoder's shape as the chip has it, and numbers in instructions."""
 
 from dataclasses import asdict, dataclass
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from npu.compiler.errors import CompileError
@@ -28,6 +29,8 @@ __all__ = [
     "to_json",
 ]
 
+SELDOM = ("wide", "windows", "tables", "parallel", "head_norms", "pre_norms", "part_norms")
+"""What of a shape is written only where it is not as most decoders have it."""
 LONGEST = 16 * 2048
 """The largest cap of a dynamic dimension, in positions."""
 
@@ -68,8 +71,10 @@ def to_json(shape: Shape, numbers: tuple[Numbers, ...]) -> dict[str, Any]:
     """Return shape and numbers as the JSON of a packed file has them."""
     fields = asdict(shape)
     fields["rms"] = fields.pop("norm") == "rmsnorm"
-    if not fields["wide"]:
-        del fields["wide"]
+    usual = {one.name: one.default for one in dataclass_fields(Shape)}
+    for name in SELDOM:
+        if fields[name] == usual[name]:
+            del fields[name]
     records = [asdict(record) for record in numbers]
     return fields | {"positions": shape.positions, "numbers": records}
 
@@ -81,12 +86,17 @@ def from_json(fields: dict[str, Any]) -> tuple[Shape, tuple[Numbers, ...]]:
         numbers = tuple(Numbers(**record) for record in rest.pop("numbers"))
         norm: NormKind = "rmsnorm" if rest.pop("rms") else "layernorm"
         positions = rest.pop("positions")
-        shape = Shape(norm=norm, **rest)
+        shape = Shape(norm=norm, **{name: _tuple(value) for name, value in rest.items()})
     except (KeyError, TypeError) as error:
         raise CompileError(f"shape: given {fields!r}: {error}") from None
     if positions != shape.positions:
         raise CompileError(f"shape: given {fields!r}: either positions or rope")
     return shape, numbers
+
+
+def _tuple(value: object) -> Any:  # noqa: ANN401
+    """Return what JSON has made of a value, lists as tuples."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def lane(shape: Shape) -> int:

@@ -26,7 +26,7 @@ def parse(config: Config) -> CheckpointShape:
     if config.layer_types(shape.layers) == "sliding_attention":
         raise config.refusal("layer_types", "full_attention throughout (use_sliding_window off)")
     biases = ("q", "k", "v", "o") if config.flag("attention_bias", False) else ()
-    return replace(shape, biases=biases, head_norms=True)
+    return replace(shape, biases=biases, head_norms="head")
 
 
 def write(shape: CheckpointShape) -> dict[str, object]:

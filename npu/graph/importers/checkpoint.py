@@ -146,7 +146,7 @@ class _Drawing:
 
     def linear(self, name: str, x: str) -> str:
         if name == "head":
-            name, bias = LOGITS, ""
+            name, bias = LOGITS, self.constant("head.bias")
             weight = self.build.constant(np.ascontiguousarray(self.checkpoint.head), "head")
         else:
             weight, bias = (self.constant(f"{name}.{part}") for part in ("weight", "bias"))
@@ -157,16 +157,17 @@ class _Drawing:
         split = self.added("reshape", f"{name}.split", x, shape=size)
         return self.added("transpose", f"{name}.heads", split, order=(0, 2, 1, 3))
 
-    def rotate(self, name: str, x: str) -> str:
-        table = rope_table(self.shape, self.places).astype(np.float32)
+    def rotate(self, name: str, x: str, layer: int) -> str:
+        number = self.shape.table_of(layer)
+        table = rope_table(self.shape, self.places, number).astype(np.float32)
         cos, sin = (
             self.by_position(f"{name}.{part}", table[..., i])
             for i, part in enumerate(("cos", "sin"))
         )
         return self.added("rope", name, x, cos, sin, interleaved=False, heads_axis=1)
 
-    def attend(self, name: str, q: str, k: str, v: str) -> str:
-        return self.joined(name, q, k, v, causal=True, window=self.shape.window)
+    def attend(self, name: str, q: str, k: str, v: str, layer: int) -> str:
+        return self.joined(name, q, k, v, causal=True, window=self.shape.window_of(layer))
 
     def joined(self, name: str, *inputs: str, causal: bool, window: int = 0) -> str:
         """Add attention, and put its heads side by side."""
@@ -211,10 +212,10 @@ class _Continued(_Drawing):
         rows = self.build.constant(table[: self.places], f"{name}.table")
         return self.added("gather", name, rows, self.here, axis=0)
 
-    def attend(self, name: str, q: str, k: str, v: str) -> str:
+    def attend(self, name: str, q: str, k: str, v: str, layer: int) -> str:
         at = name.removesuffix(".ctx")
         kept = [self.appended(f"{at}.past_{part}", x) for part, x in (("k", k), ("v", v))]
-        return self.joined(name, q, *kept, self.mask(name), causal=False)
+        return self.joined(name, q, *kept, self.mask(name, layer), causal=False)
 
     def appended(self, name: str, x: str) -> str:
         """Add a state and what it becomes: rows (1, G, S, D) from the position on, others stay."""
@@ -232,18 +233,19 @@ class _Continued(_Drawing):
         self.states.append(State(name, after))
         return after
 
-    def mask(self, name: str) -> str:
+    def mask(self, name: str, layer: int) -> str:
         """Add what is added to scores (S, C): 0 where a row sees a place, else what hides it."""
         shown, hidden = (self.build.constant(np.float32(x).reshape(1), "end") for x in (0, HIDDEN))
-        return self.added("select", f"{name}.mask", self.seen(name), shown, hidden)
+        return self.added("select", f"{name}.mask", self.seen(name, layer), shown, hidden)
 
-    def seen(self, name: str) -> str:
+    def seen(self, name: str, layer: int) -> str:
         """Add which places (S, C) each row sees: itself, those before it, and in the window."""
         here = self.added("reshape", f"{name}.here", self.here, shape=(self.rows, 1))
         seen = self.added("compare", f"{name}.seen", self.number, here, direction="LE")
-        if not self.shape.window:
+        window = self.shape.window_of(layer)
+        if not window:
             return seen
-        width = self.build.constant(np.array([self.shape.window], np.int32), "window")
+        width = self.build.constant(np.array([window], np.int32), "window")
         first = self.added("sub", f"{name}.first", here, width)
         near = self.added("compare", f"{name}.near", self.number, first, direction="GT")
         return self.added("and", f"{name}.window", seen, near)
