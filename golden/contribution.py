@@ -17,10 +17,10 @@ import numpy.typing as npt
 from golden import decoder
 from golden.gelu import apply_table
 from golden.softmax import visible
-from weights.model import Linear
+from weights.model import Linear, Norm
 
 if TYPE_CHECKING:
-    from weights.model import AnyLinear, Norm, QuantizedModel
+    from weights.model import AnyLinear, Block, QuantizedModel, Rescale
 
 Tensor = npt.NDArray[Any]
 Tensors = Mapping[str, Tensor]
@@ -119,7 +119,9 @@ def stages(model: QuantizedModel, layer: int) -> list[TensorStage]:
     """Return the data flow of one block from position 0 on, and how each tensor is computed."""
     params = model.blocks[layer]
 
-    def norm(name: str, source: str, constants: Norm) -> TensorStage:
+    def norm(name: str, source: str, constants: Norm | Rescale) -> TensorStage:
+        if not isinstance(constants, Norm):
+            return TensorStage(name, (source,), lambda t: decoder.norm(model, t[source], constants))
         return TensorStage(
             name,
             (source, f"{name}.gain"),
@@ -212,6 +214,12 @@ def _linears(model: QuantizedModel, layer: int) -> dict[str, tuple[AnyLinear, sl
     return found
 
 
+def _norms(params: Block) -> dict[str, Norm]:
+    """Return the norms of a block by the names of their results."""
+    found = {"norm1": params.norm1, "norm2": params.norm2}
+    return {name: norm for name, norm in found.items() if isinstance(norm, Norm)}
+
+
 def _columns(layer: AnyLinear, part: slice, weight: Tensor, bias: Tensor) -> Linear:
     """Return some columns of a linear layer with other weights and biases."""
     return Linear(weight, bias, layer.mult[part], layer.shift[part])
@@ -223,20 +231,19 @@ def _parameters(
     """Return the parameter tensors by the names of `stages`, and one output step of each bias."""
     params = model.blocks[layer]
     tensors: dict[str, Tensor] = {
-        "norm1.gain": params.norm1.gain,
-        "norm2.gain": params.norm2.gain,
-        "table": params.table,
+        f"{name}.gain": norm.gain for name, norm in _norms(params).items()
     }
+    tensors["table"] = params.table
     if model.rope is not None:
-        tensors["rope"] = model.rope[:rows]
+        tensors["rope"] = model.rope[model.shape.table_of(layer), :rows]
     steps: dict[str, Tensor] = {}
     for name, (linear, part) in _linears(model, layer).items():
         tensors[f"{name}.weight"] = np.ascontiguousarray(linear.weight[:, part])
         tensors[f"{name}.bias"] = linear.bias[part]
         scale = np.exp2(linear.shift[part].astype(np.float64)) / linear.mult[part]
         steps[f"{name}.bias"] = np.ceil(np.minimum(scale, MAX_BIAS_STEP)).astype(np.int64)
-    for name in ("norm1.gain", "norm2.gain"):
-        steps[name] = np.maximum(tensors[name].astype(np.int64) >> 4, 1)
+    for name, norm in _norms(params).items():
+        steps[f"{name}.gain"] = np.maximum(norm.gain.astype(np.int64) >> 4, 1)
     steps["numer"], steps["sums"] = np.array(1 << 9, np.int64), np.array(1 << 12, np.int64)
     return tensors, steps
 

@@ -32,6 +32,7 @@ from golden.layernorm import norm8
 from golden.requantize import requantize8, requantize16
 from golden.rope import rotate
 from golden.softmax import numerators16, reciprocal
+from weights.model import Rescale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -172,8 +173,10 @@ def product(a: IntArray, b: IntArray) -> Int64Array:
     return exact.astype(np.int64)
 
 
-def norm(model: QuantizedModel, x: Int16Array, params: Norm) -> Int8Array:
-    """Return the norm of (..., H) int16 rows as int8."""
+def norm(model: QuantizedModel, x: Int16Array, params: Norm | Rescale) -> Int8Array:
+    """Return the norm of (..., H) int16 rows as int8, or sat8(rs(x * mult, shift))."""
+    if isinstance(params, Rescale):
+        return requantize8(x, params.mult, params.shift)
     rms = model.shape.norm == "rmsnorm"
     rows = x.reshape(-1, x.shape[-1])
     y = norm8(rows, params.eps_term, params.gain, params.shift, params.bias, rms=rms)
@@ -321,7 +324,7 @@ def _block(model: QuantizedModel, layer: int, x: Int16Array, past: KeyValues | N
     q_rope = k_rope = None
     if model.rope is not None:
         pos = 0 if past is None else past.k.shape[0]
-        rows = model.rope[pos : pos + x.shape[-2]]
+        rows = model.rope[model.shape.table_of(layer), pos : pos + x.shape[-2]]
         q_rope, k_rope = rotated(q, rows, model.shape.heads), rotated(k, rows, model.shape.kv_heads)
     own = KeyValues(k if k_rope is None else k_rope, v)
     seen = own if past is None else past.followed_by(own.k, own.v)

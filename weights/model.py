@@ -327,8 +327,8 @@ class QuantizedModel:
             check_array("QuantizedModel.wpe", self.wpe, np.int16, (shape.context, shape.hidden))
         if self.rope is not None:
             _check_size("QuantizedModel.head_dim with rope", (shape.head_dim % 2,), (0,))
-            pairs = (shape.context, shape.head_dim // 2, 2)
-            check_array("QuantizedModel.rope", self.rope, np.int16, pairs)
+            tables = (shape.table_count, shape.context, shape.head_dim // 2, 2)
+            check_array("QuantizedModel.rope", self.rope, np.int16, tables)
             check_range("QuantizedModel.rope", self.rope, -(1 << 14), 1 << 14)
 
         if self.sink is not None:

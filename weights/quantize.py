@@ -137,11 +137,12 @@ def _sink(model: Checkpoint, token: int, named: dict[str, float]) -> Sink:
 
 
 def integer_rope(shape: CheckpointShape) -> npt.NDArray[np.int16]:
-    """Return (C, D / 2, 2) int16 cosine and sine in Q1.14."""
-    table: npt.NDArray[np.int16] = to_int(
-        rope_table(shape, shape.context) * ROPE_ONE, np.int16, -ROPE_ONE, ROPE_ONE
-    )
-    return table
+    """Return (T, C, D / 2, 2) int16 cosine and sine of every table in Q1.14."""
+    tables = [
+        to_int(rope_table(shape, shape.context, number) * ROPE_ONE, np.int16, -ROPE_ONE, ROPE_ONE)
+        for number in range(shape.table_count)
+    ]
+    return np.stack(tables)
 
 
 def quantize_checkpoint(source: str, recipe: WeightRecipe | None = None) -> QuantizedModel:

@@ -65,6 +65,11 @@ class Shape:
         return self.tables[layer] if self.tables else 0
 
     @property
+    def table_count(self) -> int:
+        """Tables of rotations, 0 without any."""
+        return int(self.rope) * (max(self.tables, default=0) + 1)
+
+    @property
     def group(self) -> int:
         """Query heads per K/V head."""
         return self.heads // self.kv_heads

@@ -84,14 +84,14 @@ def build_sections(model: QuantizedModel) -> dict[str, bytes]:
     """Return the tables of a model by name, rows padded to whole words.
 
     "tokens": (vocab, hidden) int16, read through BASE2. "positions": (context, hidden) int16,
-    BASE3. "rope": (context, head_dim / 2, 2) int16 cosine and sine, BASE4. "sink": (layers, 2,
-    kv_heads, head_dim) int8 keys and values of position 0, each head padded, BASE6.
+    BASE3. "rope": (tables, context, head_dim / 2, 2) int16 cosine and sine, BASE4. "sink":
+    (layers, 2, kv_heads, head_dim) int8 keys and values of position 0, each head padded, BASE6.
     """
     sections = {"tokens": _rows(model.wte)}
     if model.wpe is not None:
         sections["positions"] = _rows(model.wpe)
     if model.rope is not None:
-        sections["rope"] = _rows(model.rope.reshape(model.rope.shape[0], -1))
+        sections["rope"] = _rows(model.rope.reshape(-1, model.shape.head_dim))
     if model.sink is not None:
         shape = model.shape
         heads = np.stack([model.sink.k, model.sink.v], axis=1).reshape(-1, shape.head_dim)

@@ -241,7 +241,7 @@ def drawn(
         ),
         wte=_table(rng, 9000, vocab, hidden),
         wpe=_table(rng, 9000, context, hidden) if plain else None,
-        rope=None if plain else _table(rng, 1 << 14, context, head_dim // 2, 2),
+        rope=None if plain else _table(rng, 1 << 14, 1, context, head_dim // 2, 2),
         blocks=tuple(_drawn_block(rng, hidden, dims, ffn, not plain) for _ in range(layers)),
         final_norm=_norm(rng, hidden),
         head=_linear(rng, hidden, vocab),

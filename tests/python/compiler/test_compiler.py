@@ -30,7 +30,7 @@ from spec.isa.generated import WeightFormat
 from spec.isa.instruction import encode_image
 from spec.isa.operands import Limits, up
 from spec.paths import ROOT
-from weights.model import QuantizedModel
+from weights.model import Norm, QuantizedModel
 from weights.synthetic import random_model, shape_of
 
 MEMORY_BYTES = 1 << 20
@@ -185,6 +185,7 @@ def test_share_layouts() -> None:
     """Channel records stand before the tiles of their n-tile; norms begin with epsilon."""
     model = _model(3, 64, 4, 256)
     layer, norm = model.blocks[0].up, model.blocks[0].norm1
+    assert isinstance(norm, Norm)
     share = gemm_share(layer, 16, model.blocks[0].table)
     assert len(share) == 256 + 16 * (128 + 4 * 256)
     at = 256 + 1 * (128 + 4 * 256) + 8 * 5

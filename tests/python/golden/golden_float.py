@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tests.python.golden.golden_support import rope_angles
-from weights.model import AnyLinear, Norm, QuantizedModel
+from weights.model import AnyLinear, Norm, QuantizedModel, Rescale
 
 Array = npt.NDArray[np.float64]
 
@@ -68,8 +68,9 @@ class FloatNorm:
         return result
 
 
-def norm(params: Norm, unit_in: float, *, rms: bool = False) -> FloatNorm:
+def norm(params: Norm | Rescale, unit_in: float, *, rms: bool = False) -> FloatNorm:
     """Return the real norm; its output counts integer units."""
+    assert isinstance(params, Norm)
     weight = 2.0**14 * params.gain.astype(np.float64) / np.exp2(params.shift.astype(np.float64))
     eps = params.eps_term * unit_in**2 / params.size**2
     return FloatNorm(weight, params.bias.astype(np.float64), eps, rms)

@@ -239,6 +239,8 @@ def block_program(rows: int, params: Block) -> list[Instruction]:
 
 def block_stream(params: Block) -> bytes:
     """Return the parameter stream of `block_program`."""
+    assert isinstance(params.norm1, Norm)
+    assert isinstance(params.norm2, Norm)
     return (
         norm_share(params.norm1)
         + linear_share(params.qkv)

@@ -108,11 +108,11 @@ def rope_angles(context: int, head_dim: int) -> npt.NDArray[np.float64]:
 
 
 def rope_table(context: int, head_dim: int) -> npt.NDArray[np.int16]:
-    """Return cosines and sines (C, D/2, 2) in Q1.14."""
+    """Return cosines and sines (1, C, D/2, 2) in Q1.14."""
     angles = rope_angles(context, head_dim)
     pairs = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     table: npt.NDArray[np.int16] = np.rint(pairs * (1 << 14)).astype(np.int16)
-    return table
+    return table[None]
 
 
 def _random_block(rng: Rng, model: QuantizedModel, x: npt.NDArray[np.int16]) -> Block:
@@ -127,7 +127,7 @@ def _random_block(rng: Rng, model: QuantizedModel, x: npt.NDArray[np.int16]) -> 
     qkv = random_linear(rng, first, queries + 2 * keys, 26.0, family.qkv_bias)
     q, k, _ = np.split(decoder.linear8(first, qkv), [queries, queries + keys], axis=1)
     if model.rope is not None:
-        rows = model.rope[: len(x)]
+        rows = model.rope[0, : len(x)]
         q, k = (
             decoder.rotated(q, rows, model.shape.heads),
             decoder.rotated(k, rows, model.shape.kv_heads),

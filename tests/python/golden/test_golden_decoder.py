@@ -24,7 +24,7 @@ from spec.isa.operands import up
 from tests.python.golden import golden_float
 from tests.python.golden import golden_programs as gp
 from tests.python.golden.golden_support import ACT_SCALE, random_model, seeded
-from weights.model import AnyLinear, Norm, QuantizedModel, Sink
+from weights.model import AnyLinear, Norm, QuantizedModel, Rescale, Sink
 
 Array = npt.NDArray[np.float64]
 Wrong = Any
@@ -59,8 +59,11 @@ def linear_exact(x: npt.NDArray[np.signedinteger[Any]], layer: AnyLinear, bits: 
     return result
 
 
-def check_norm(x: npt.NDArray[np.int16], params: Norm, rms: bool, y: npt.NDArray[np.int8]) -> None:
+def check_norm(
+    x: npt.NDArray[np.int16], params: Norm | Rescale, rms: bool, y: npt.NDArray[np.int8]
+) -> None:
     """Compare a norm with float64."""
+    assert isinstance(params, Norm)
     exact = golden_float.norm(params, 1.0, rms=rms)(x.astype(np.float64))
     slope = params.gain / np.exp2(params.shift.astype(np.float64))
     bound = Q_MAX_ABSOLUTE_ERROR * slope + RSQRT_MAX_RELATIVE_ERROR * np.abs(exact - params.bias)

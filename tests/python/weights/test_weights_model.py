@@ -151,10 +151,14 @@ def test_gated_model_refuses(gated: QuantizedModel) -> None:
         replace(block, product_mult=0)
     with pytest.raises(ModelError, match=r"product_shift: given 64, allowed 0\.\.63"):
         replace(block, product_shift=64)
-    with pytest.raises(ModelError, match=r"rope: given shape \(8, 3, 1\), allowed \(8, 3, 2\)"):
-        replace(gated, rope=np.zeros((8, 3, 1), np.int16))
-    with pytest.raises(ModelError, match=r"rope: given 16385 at index \(0, 0, 0\), allowed -16384"):
-        replace(gated, rope=np.full((8, 3, 2), 16385, np.int16))
+    with pytest.raises(
+        ModelError, match=r"rope: given shape \(1, 8, 3, 1\), allowed \(1, 8, 3, 2\)"
+    ):
+        replace(gated, rope=np.zeros((1, 8, 3, 1), np.int16))
+    with pytest.raises(
+        ModelError, match=r"rope: given 16385 at index \(0, 0, 0, 0\), allowed -16384"
+    ):
+        replace(gated, rope=np.full((1, 8, 3, 2), 16385, np.int16))
     with pytest.raises(
         ModelError, match=r"blocks\[0\].qkv: given size \(16, 48\), allowed \(16, 36"
     ):

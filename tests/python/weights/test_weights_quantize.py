@@ -14,7 +14,7 @@ from weights.checkpoint import Checkpoint
 from weights.equalize import equalize
 from weights.fixed_point import MAX_FACTOR, MIN_FACTOR, multiplier, multipliers, to_int
 from weights.limits import INT32_MAX
-from weights.model import QuantizedModel
+from weights.model import Norm, QuantizedModel
 from weights.quantize import (
     BIAS_LIMIT,
     MAX_INPUTS,
@@ -168,6 +168,7 @@ def test_embeddings(
 def test_norm(checkpoint: Checkpoint, scales: ActivationScales, model: QuantizedModel) -> None:
     """The largest normalised value of a channel becomes 127, and E is eps in integer units."""
     norm = model.blocks[1].norm2
+    assert isinstance(norm, Norm)
     seen = np.array(scales.channels["h.1.norm2"])
     full = seen * 2**14 * norm.gain / np.exp2(norm.shift.astype(float))
     np.testing.assert_allclose(full, 127, rtol=1e-3)
@@ -185,6 +186,7 @@ def test_norm_gain_and_bias_are_folded(checkpoint: Checkpoint, model: QuantizedM
     linears = [floats.linear(f"h.0.{name}") for name in ("q", "k", "v")]
     weight, bias = (np.concatenate(part, axis=-1) for part in zip(*linears, strict=True))
     wanted = (normalised * gain + beta) @ weight + bias
+    assert isinstance(block.norm1, Norm)
     units = normalised * 2**14 * block.norm1.gain / np.exp2(block.norm1.shift.astype(float))
     sums = units @ block.qkv.weight.astype(float) + block.qkv.bias
     factor = block.qkv.mult / np.exp2(block.qkv.shift.astype(float))
@@ -277,11 +279,11 @@ def test_window_of_the_model() -> None:
 def test_rope_table(gated: QuantizedModel) -> None:
     """Q1.14 cosines and sines of position * theta^(-2t/D)."""
     assert gated.rope is not None
-    assert gated.rope.shape == (16, 5, 2)
+    assert gated.rope.shape == (1, 16, 5, 2)
     for position, pair in ((0, 0), (1, 0), (3, 2), (15, 4)):
         angle = position * 10000.0 ** (-2 * pair / 10)
         wanted = [round(math.cos(angle) * 16384), round(math.sin(angle) * 16384)]
-        assert gated.rope[position, pair].tolist() == wanted
+        assert gated.rope[0, position, pair].tolist() == wanted
 
 
 def test_queries_before_and_after_the_rotation_share_a_scale(
@@ -320,6 +322,7 @@ def test_gated_feed_forward_is_the_float_one(
     block, floats, scales = gated.blocks[0], equalize(gated_checkpoint), gated.scales
     normalised = np.random.default_rng(5).normal(0, 1, (9, GATED.hidden))
     assert block.gate is not None
+    assert isinstance(block.norm2, Norm)
     units = normalised * 2**14 * block.norm2.gain / np.exp2(block.norm2.shift.astype(float))
     values = {}
     for name, layer in (("gate", block.gate), ("up", block.up)):
