@@ -29,6 +29,7 @@ from weights.corpus import read_corpus, windows
 from weights.equalize import act_factors, balance, equalize
 from weights.importer import load_checkpoint
 from weights.reference import Floats, check_tokens, watch
+from weights.rotated_stream import rotatable, rotated
 from weights.sink import is_sink, with_sink
 from weights.tokenizer import TOKENIZERS, Tokenizer, TokenizerError, has_tokenizer, load_tokenizer
 
@@ -82,6 +83,7 @@ class ActivationScales:
             the grid of a narrow format.
         sink: token whose keys and values at position 0 are constants (weights.sink), None for a
             model without massive activations there.
+        rotated: whether the stream is to be rotated (weights.rotated_stream).
     """
 
     digest: str
@@ -90,6 +92,7 @@ class ActivationScales:
     provenance: dict[str, str]
     equalized: bool = True
     sink: int | None = None
+    rotated: bool = False
 
     def __post_init__(self) -> None:
         """Check every number: 0, or a magnitude that a float32 network can have."""
@@ -186,7 +189,8 @@ def calibrate(
     """
     tokens = with_sink(tokens, sink)
     check_tokens("calibrate", checkpoint, tokens)
-    model = equalize(checkpoint) if equalized else checkpoint
+    turned = sink is not None and rotatable(checkpoint.shape)
+    model = _rewritten(checkpoint, equalized, turned)
     rows, length = tokens.shape
     batch = max(1, min(BATCH, SCORES // (checkpoint.shape.heads * length**2)))
     largest: dict[str, _Largest] = {}
@@ -226,6 +230,7 @@ def calibrate(
         provenance=dict(provenance or {}),
         equalized=equalized,
         sink=sink,
+        rotated=turned,
     )
 
 
@@ -252,8 +257,14 @@ def _settle(model: Checkpoint, ranges: dict[str, float], channels: dict[str, Flo
 
 def model_of(checkpoint: Checkpoint, scales: ActivationScales) -> Checkpoint:
     """Return the float model, equal to the checkpoint, whose activations the scales describe."""
-    model = equalize(checkpoint) if scales.equalized else checkpoint
+    model = _rewritten(checkpoint, scales.equalized, scales.rotated)
     return model if scales.sink is None else balance(model, scales.channels)
+
+
+def _rewritten(checkpoint: Checkpoint, equalized: bool, turned: bool) -> Checkpoint:
+    """Return an equal model: equalised, its stream rotated, where it is said."""
+    model = equalize(checkpoint) if equalized else checkpoint
+    return rotated(model) if turned else model
 
 
 def calibration_tokens(checkpoint: Checkpoint) -> npt.NDArray[np.int64]:
@@ -312,6 +323,7 @@ def save_scales(scales: ActivationScales, path: Path) -> None:
         "channels": {name: list(values) for name, values in scales.channels.items()},
         **({} if scales.equalized else {"equalized": False}),
         **({} if scales.sink is None else {"sink": scales.sink}),
+        **({"rotated": True} if scales.rotated else {}),
     }
     text = json.dumps(content, indent=1, allow_nan=False) + "\n"
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
@@ -355,6 +367,7 @@ def _parsed(content: object) -> ActivationScales:
         provenance=_entry("provenance", top.get("provenance"), dict),
         equalized=_entry("equalized", top.get("equalized", True), bool),
         sink=None if top.get("sink") is None else _entry("sink", top["sink"], int),
+        rotated=_entry("rotated", top.get("rotated", False), bool),
     )
 
 

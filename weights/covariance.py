@@ -76,6 +76,7 @@ def owner_of(scales: ActivationScales) -> str:
     """Return a SHA-256 of what decides the moments besides the text: checkpoint and int8 units."""
     content = [scales.digest, scales.ranges, scales.channels, scales.equalized]
     content += [] if scales.sink is None else [scales.sink]
+    content += [True] if scales.rotated else []
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
