@@ -35,8 +35,6 @@ MAX_BIAS_STEP = 1 << 24
 """Keeps perturbed biases far from the limits of int32 where a layer's factor is tiny."""
 LIMITS = {"weight": (-127, 127), "gain": (0, (1 << 15) - 1), "rope": (-(1 << 14), 1 << 14)}
 """Ranges of parameters that are narrower than their dtype."""
-WIDE = ("proj", "down")
-"""The layers with int16 output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,20 +115,23 @@ def perturbed(
 
 def stages(model: QuantizedModel, layer: int) -> list[TensorStage]:
     """Return the data flow of one block from position 0 on, and how each tensor is computed."""
-    params = model.blocks[layer]
+    params, shape = model.blocks[layer], model.shape
+    wide = {"proj", "down", *("qk" if shape.head_norms else ""), *(["up"] if params.wide else [])}
 
-    def norm(name: str, source: str, constants: Norm | Rescale) -> TensorStage:
+    def norm(name: str, source: str) -> TensorStage:
+        constants: Norm | Rescale = getattr(params, name)
         if not isinstance(constants, Norm):
             return TensorStage(name, (source,), lambda t: decoder.norm(model, t[source], constants))
+        apply = decoder.part_norm if name in ("o_norm", "down_norm") else decoder.norm
         return TensorStage(
             name,
             (source, f"{name}.gain"),
-            lambda t: decoder.norm(model, t[source], replace(constants, gain=t[f"{name}.gain"])),
+            lambda t: apply(model, t[source], replace(constants, gain=t[f"{name}.gain"])),
         )
 
     def linear(name: str, source: str) -> TensorStage:
         layer_, part = _linears(model, layer)[name]
-        apply = decoder.linear16 if name in WIDE else decoder.linear8
+        apply = decoder.linear16 if name in wide else decoder.linear8
 
         def compute(t: Tensors) -> Tensor:
             piece = _columns(layer_, part, t[f"{name}.weight"], t[f"{name}.bias"])
@@ -139,8 +140,7 @@ def stages(model: QuantizedModel, layer: int) -> list[TensorStage]:
 
         return TensorStage(name, (source, f"{name}.weight", f"{name}.bias"), compute)
 
-    def rotation(name: str, heads: int) -> TensorStage:
-        source = name.removesuffix("_rope")
+    def rotation(name: str, source: str, heads: int) -> TensorStage:
         return TensorStage(
             name, (source, "rope"), lambda t: decoder.rotated(t[source], t["rope"], heads)
         )
@@ -148,20 +148,24 @@ def stages(model: QuantizedModel, layer: int) -> list[TensorStage]:
     def table(name: str, source: str) -> TensorStage:
         return TensorStage(name, (source, "table"), lambda t: apply_table(t[source], t["table"]))
 
-    def add(name: str, x: str, y: str) -> TensorStage:
-        return TensorStage(name, (x, y), lambda t: decoder.residual_add(t[x], t[y]))
+    def added(part: str, normed: str, name: str, x: str) -> list[TensorStage]:
+        y = normed if shape.part_norms else part
+        add = TensorStage(name, (x, y), lambda t: decoder.residual_add(t[x], t[y]))
+        return [norm(normed, part), add] if shape.part_norms else [add]
 
     def weights(name: str, index: int) -> TensorStage:
         return TensorStage(
-            name, ("scores",), lambda t: decoder.attention_weights(model, t["scores"])[index]
+            name, ("scores",), lambda t: decoder.attention_weights(model, layer, t["scores"])[index]
         )
 
-    turned = (
-        []
-        if model.rope is None
-        else [("q_rope", model.shape.heads), ("k_rope", model.shape.kv_heads)]
-    )
-    q, k = ("q_rope", "k_rope") if turned else ("q", "k")
+    q, k = "q", "k"
+    attended = []
+    if shape.head_norms:
+        attended += [norm("q_norm", q), norm("k_norm", k)]
+        q, k = "q_norm", "k_norm"
+    if model.rope is not None:
+        attended += [rotation("q_rope", q, shape.heads), rotation("k_rope", k, shape.kv_heads)]
+        q, k = "q_rope", "k_rope"
     if params.gate is None:
         inner = [linear("up", "norm2"), table("act", "up")]
     else:
@@ -172,9 +176,9 @@ def stages(model: QuantizedModel, layer: int) -> list[TensorStage]:
             TensorStage("act", ("silu", "up"), lambda t: decoder.gated(t["silu"], t["up"], params)),
         ]
     return [
-        norm("norm1", "x", params.norm1),
+        norm("norm1", "x"),
         *(linear(name, "norm1") for name in "qkv"),
-        *(rotation(name, heads) for name, heads in turned),
+        *attended,
         TensorStage(
             "scores", (q, k), lambda t: decoder.attention_scores(model, t[q], t[k], params)
         ),
@@ -186,11 +190,11 @@ def stages(model: QuantizedModel, layer: int) -> list[TensorStage]:
             lambda t: decoder.attention_context(model, t["numer"], t["sums"], t["v"]),
         ),
         linear("proj", "ctx"),
-        add("resid1", "x", "proj"),
-        norm("norm2", "resid1", params.norm2),
+        *added("proj", "o_norm", "resid1", "x"),
+        norm("norm2", "x" if shape.parallel else "resid1"),
         *inner,
         linear("down", "act"),
-        add("resid2", "resid1", "down"),
+        *added("down", "down_norm", "resid2", "resid1"),
     ]
 
 
@@ -216,7 +220,8 @@ def _linears(model: QuantizedModel, layer: int) -> dict[str, tuple[AnyLinear, sl
 
 def _norms(params: Block) -> dict[str, Norm]:
     """Return the norms of a block by the names of their results."""
-    found = {"norm1": params.norm1, "norm2": params.norm2}
+    names = ("norm1", "norm2", "q_norm", "k_norm", "o_norm", "down_norm")
+    found = {name: getattr(params, name) for name in names}
     return {name: norm for name, norm in found.items() if isinstance(norm, Norm)}
 
 
@@ -268,7 +273,7 @@ def check_block(
     parameters, steps = _parameters(model, layer, x.shape[0])
     tensors: dict[str, Tensor] = {"x": x, **parameters, **found}
     rng = np.random.default_rng(seed)
-    mask = visible(x.shape[0], x.shape[0], causal=True, window=model.shape.window)
+    mask = visible(x.shape[0], x.shape[0], causal=True, window=model.shape.window_of(layer))
     findings = _values({"x": x, **found}, mask)
     alone = int(mask.sum()) == x.shape[0]
     for stage in stages(model, layer):

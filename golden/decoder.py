@@ -4,16 +4,21 @@
 Every tensor is computed from the model's integers alone by the operations of this package. One
 block, residual stream x (S, H) int16 at positions P..P+S-1:
 
-    norm1 = norm8(x); q | k | v = sat8(qkv(norm1)), the heads contiguous inside each
-    q_rope, k_rope = q and k rotated by their positions, where the model has a rope table
+    norm1 = norm8(x), or without norms before parts sat8(rs(x * mult, shift))
+    q | k | v = sat8(qkv(norm1)), the heads contiguous inside each
+    with norms of q and k these are sat16, and q_norm, k_norm = norm8 of every head, or of a row
+    q_rope, k_rope = q and k (or their norms) rotated by their positions and the table of the layer,
+        where the model has one
     scores = sat16(rs(q k^T * score_mult, score_shift)) over all keys so far, query head h with
         K/V head h // group; numer, sums = base-2 softmax of the visible ones, u16
     ctx = sat8(rs((numer v) * recip(sums), 16 + msb(sums)))
-    resid1 = sat16(x + sat16(proj(ctx))); norm2 = norm8(resid1); up = sat8(up(norm2))
+    proj = sat16(proj(ctx)); with norms behind parts o_norm = norm16(proj) takes its place
+    resid1 = sat16(x + proj); norm2 = norm8(resid1), of parallel parts norm8(x), or as norm1
+    up = sat8(up(norm2))
     plain: act = table[up]; gated: gate = sat8(gate(norm2)), silu = table[gate],
         act = sat8(rs(silu * up * product_mult, product_shift)); wide: up = sat16(up(norm2)),
         act = sat16(rs(silu * up, product_shift))
-    resid2 = sat16(resid1 + sat16(down(act)))
+    down = sat16(down(act)), down_norm as o_norm; resid2 = sat16(resid1 + down)
 
 All functions below the public ones take any number of leading axes before (S, H).
 """
@@ -28,7 +33,7 @@ import numpy.typing as npt
 
 from golden.fixed import Int64Array, IntArray, as_int64, multiply, rs, sat8, sat16
 from golden.gelu import apply_table
-from golden.layernorm import norm8
+from golden.layernorm import norm8, norm16
 from golden.requantize import requantize8, requantize16
 from golden.rope import rotate
 from golden.softmax import numerators16, reciprocal
@@ -90,29 +95,35 @@ class BlockTrace:
 
     Attributes:
         norm1: (S, H) int8.
-        q: (S, Q) int8, head i in columns i*D .. i*D+D-1.
-        k, v: (S, G) int8, the same with K/V heads.
-        q_rope, k_rope: q and k after the rotation.
+        q: (S, Q) int8, head i in columns i*D .. i*D+D-1; int16 in front of a norm.
+        k: (S, G), the same with K/V heads.
+        v: (S, G) int8.
+        q_norm, k_norm: q and k normalised, int8.
+        q_rope, k_rope: q and k, or their norms, after the rotation, int8.
         scores: (h, S, T) int16, all columns (also those that the mask hides).
         numer: (h, S, T) uint16, 0 where masked.
         sums: (h, S) uint32.
         ctx: (S, Q) int8.
-        proj: (S, H) int16, before the residual add.
+        proj: (S, H) int16, before the residual add, or before its norm.
+        o_norm: (S, H) int16, proj normalised, before the residual add.
         resid1: (S, H) int16, after the add.
         norm2: (S, H) int8.
         gate: (S, F) int8, before its table.
         silu: (S, F) int8, table[gate].
         up: (S, F) int8, before the table or the product; int16 of a wide block.
         act: (S, F), the same type, the input of `down`.
-        down: (S, H) int16, before the residual add.
+        down: (S, H) int16, before the residual add, or before its norm.
+        down_norm: (S, H) int16, down normalised, before the residual add.
         resid2: (S, H) int16, the block's output.
 
     """
 
     norm1: Int8Array
-    q: Int8Array
-    k: Int8Array
+    q: Int8Array | Int16Array
+    k: Int8Array | Int16Array
     v: Int8Array
+    q_norm: Int8Array | None
+    k_norm: Int8Array | None
     q_rope: Int8Array | None
     k_rope: Int8Array | None
     scores: Int16Array
@@ -120,6 +131,7 @@ class BlockTrace:
     sums: npt.NDArray[np.uint32]
     ctx: Int8Array
     proj: Int16Array
+    o_norm: Int16Array | None
     resid1: Int16Array
     norm2: Int8Array
     gate: Int8Array | None
@@ -127,12 +139,14 @@ class BlockTrace:
     up: Int8Array | Int16Array
     act: Int8Array | Int16Array
     down: Int16Array
+    down_norm: Int16Array | None
     resid2: Int16Array
 
     @property
     def keys(self) -> Int8Array:
         """(S, G) int8, the keys as attention reads them."""
-        return self.k if self.k_rope is None else self.k_rope
+        found = (self.k_rope, self.k_norm, sat8(self.k))
+        return next(keys for keys in found if keys is not None)
 
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """Return the tensors that the model has, by name."""
@@ -173,13 +187,22 @@ def product(a: IntArray, b: IntArray) -> Int64Array:
     return exact.astype(np.int64)
 
 
-def norm(model: QuantizedModel, x: Int16Array, params: Norm | Rescale) -> Int8Array:
-    """Return the norm of (..., H) int16 rows as int8, or sat8(rs(x * mult, shift))."""
+def norm(model: QuantizedModel, x: IntArray, params: Norm | Rescale) -> Int8Array:
+    """Return norms of int16 rows as int8, or sat8(rs(x * mult, shift)).
+
+    A norm of fewer elements than the last axis has is one of every so many: of heads.
+    """
     if isinstance(params, Rescale):
         return requantize8(x, params.mult, params.shift)
-    rms = model.shape.norm == "rmsnorm"
-    rows = x.reshape(-1, x.shape[-1])
+    rows, rms = x.reshape(-1, params.size), model.shape.norm == "rmsnorm"
     y = norm8(rows, params.eps_term, params.gain, params.shift, params.bias, rms=rms)
+    return y.reshape(x.shape)
+
+
+def part_norm(model: QuantizedModel, x: Int16Array, params: Norm) -> Int16Array:
+    """Return the norm of (..., H) int16 rows as int16: what a part adds to the stream."""
+    rows, rms = x.reshape(-1, params.size), model.shape.norm == "rmsnorm"
+    y = norm16(rows, params.eps_term, params.gain, params.shift, params.bias, rms=rms)
     return y.reshape(x.shape)
 
 
@@ -191,6 +214,15 @@ def linear8(x: Int8Array, layer: AnyLinear) -> Int8Array:
 def linear16(x: Int8Array | Int16Array, layer: AnyLinear) -> Int16Array:
     """Return sat16(rs((x @ weight + bias) * mult, shift)), (..., N) int16."""
     return requantize16(product(x, layer.weight) + layer.bias, layer.mult, layer.shift)
+
+
+def projected(
+    model: QuantizedModel, x: Int8Array, params: Block
+) -> tuple[Int8Array | Int16Array, Int8Array | Int16Array, Int8Array]:
+    """Return q (..., Q), k and v (..., G): int8, but q and k int16 where they are normalised."""
+    queries, keys = model.shape.q_columns, model.shape.kv_columns
+    q, k, v = np.split(linear16(x, params.qkv), [queries, queries + keys], axis=-1)
+    return (q, k, sat8(v)) if model.shape.head_norms else (sat8(q), sat8(k), sat8(v))
 
 
 def residual_add(x: Int16Array, y: Int16Array) -> Int16Array:
@@ -231,11 +263,11 @@ def attention_scores(
 
 
 def attention_weights(
-    model: QuantizedModel, scores: Int16Array
+    model: QuantizedModel, layer: int, scores: Int16Array
 ) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]:
     """Return numerators (..., S, T) and sums (..., S); the last S of the T keys are the rows' own.
 
-    A row sees itself and the keys before it, or the window - 1 last ones of them.
+    A row sees itself and the keys before it, or the last ones of them in the layer's window.
     """
     rows, columns = scores.shape[-2:]
     numer, sums = numerators16(
@@ -243,7 +275,7 @@ def attention_weights(
         causal=True,
         pos=columns - rows,
         rows_per_head=rows,
-        window=model.shape.window,
+        window=model.shape.window_of(layer),
     )
     return numer.reshape(scores.shape), sums.reshape(scores.shape[:-1])
 
@@ -314,26 +346,27 @@ def embed(model: QuantizedModel, ids: Sequence[int], pos: int = 0) -> Int16Array
 
 def _block(model: QuantizedModel, layer: int, x: Int16Array, past: KeyValues | None) -> BlockTrace:
     """Run one block on (..., S, H) behind a past (P, G), which leading axes share."""
-    params = model.blocks[layer]
+    params, shape = model.blocks[layer], model.shape
     norm1 = norm(model, x, params.norm1)
-    queries, keys = (
-        model.shape.q_columns,
-        model.shape.kv_columns,
-    )
-    q, k, v = np.split(linear8(norm1, params.qkv), [queries, queries + keys], axis=-1)
+    q, k, v = projected(model, norm1, params)
+    q_norm = None if params.q_norm is None else norm(model, q, params.q_norm)
+    k_norm = None if params.k_norm is None else norm(model, k, params.k_norm)
+    queries, keys = sat8(q) if q_norm is None else q_norm, sat8(k) if k_norm is None else k_norm
     q_rope = k_rope = None
     if model.rope is not None:
         pos = 0 if past is None else past.k.shape[0]
-        rows = model.rope[model.shape.table_of(layer), pos : pos + x.shape[-2]]
-        q_rope, k_rope = rotated(q, rows, model.shape.heads), rotated(k, rows, model.shape.kv_heads)
-    own = KeyValues(k if k_rope is None else k_rope, v)
+        rows = model.rope[shape.table_of(layer), pos : pos + x.shape[-2]]
+        queries = q_rope = rotated(queries, rows, shape.heads)
+        keys = k_rope = rotated(keys, rows, shape.kv_heads)
+    own = KeyValues(keys, v)
     seen = own if past is None else past.followed_by(own.k, own.v)
-    scores = attention_scores(model, q if q_rope is None else q_rope, seen.k, params)
-    numer, sums = attention_weights(model, scores)
+    scores = attention_scores(model, queries, seen.k, params)
+    numer, sums = attention_weights(model, layer, scores)
     ctx = attention_context(model, numer, sums, seen.v)
     proj = linear16(ctx, params.proj)
-    resid1 = residual_add(x, proj)
-    norm2 = norm(model, resid1, params.norm2)
+    o_norm = None if params.o_norm is None else part_norm(model, proj, params.o_norm)
+    resid1 = residual_add(x, proj if o_norm is None else o_norm)
+    norm2 = norm(model, x if shape.parallel else resid1, params.norm2)
     gate = silu = None
     up: Int8Array | Int16Array
     act: Int8Array | Int16Array
@@ -346,11 +379,14 @@ def _block(model: QuantizedModel, layer: int, x: Int16Array, past: KeyValues | N
         silu = apply_table(gate, params.table)
         act = gated(silu, up, params)
     down = linear16(act, params.down)
+    down_norm = None if params.down_norm is None else part_norm(model, down, params.down_norm)
     return BlockTrace(
         norm1=norm1,
         q=q,
         k=k,
         v=v,
+        q_norm=q_norm,
+        k_norm=k_norm,
         q_rope=q_rope,
         k_rope=k_rope,
         scores=scores,
@@ -358,6 +394,7 @@ def _block(model: QuantizedModel, layer: int, x: Int16Array, past: KeyValues | N
         sums=sums,
         ctx=ctx,
         proj=proj,
+        o_norm=o_norm,
         resid1=resid1,
         norm2=norm2,
         gate=gate,
@@ -365,7 +402,8 @@ def _block(model: QuantizedModel, layer: int, x: Int16Array, past: KeyValues | N
         up=up,
         act=act,
         down=down,
-        resid2=residual_add(resid1, down),
+        down_norm=down_norm,
+        resid2=residual_add(resid1, down if down_norm is None else down_norm),
     )
 
 

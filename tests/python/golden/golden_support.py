@@ -13,7 +13,7 @@ import numpy.typing as npt
 from golden import decoder
 from golden.gelu import gelu_table
 from golden.requantize import factor
-from weights.model import Block, Linear, Norm, QuantizedModel
+from weights.model import Block, Linear, Norm, QuantizedModel, Rescale
 from weights.shape import NormKind, Shape
 
 Rng = np.random.Generator
@@ -40,6 +40,7 @@ FAMILIES = {
     "llama": Family("rmsnorm", rope=True, gated=True, qkv_bias=False),
     "mistral": Family("rmsnorm", rope=True, gated=True, qkv_bias=False, window=24),
     "qwen2": Family("rmsnorm", rope=True, gated=True, qkv_bias=True),
+    "gpt_neox": Family("layernorm", rope=True, gated=False, qkv_bias=True),
 }
 
 
@@ -77,8 +78,10 @@ def random_linear(
     )
 
 
-def random_norm(rng: Rng, size: int, kind: NormKind = "layernorm") -> Norm:
+def random_norm(rng: Rng, size: int, kind: NormKind = "layernorm", shift: int = 23) -> Norm:
     """Return a norm to int8 with a standard deviation of about 32; a LayerNorm has small biases.
+
+    With a `shift` of 17 it is one to int16, of about 2000.
 
     Its epsilon term is that of eps = 1e-5 at RESIDUAL_SCALE.
     """
@@ -87,7 +90,7 @@ def random_norm(rng: Rng, size: int, kind: NormKind = "layernorm") -> Norm:
     return Norm(
         round(1e-5 * size**2 / RESIDUAL_SCALE**2),
         gain,
-        np.full(size, 23, np.uint8),
+        np.full(size, shift, np.uint8),
         bias.astype(np.int8),
     )
 
@@ -101,65 +104,97 @@ def silu_table(scale_in: float, scale_out: float) -> npt.NDArray[np.int8]:
     return table
 
 
-def rope_angles(context: int, head_dim: int) -> npt.NDArray[np.float64]:
-    """Return the angles (C, D/2) of every position and pair of lanes."""
-    rates = ROPE_THETA ** (-2.0 * np.arange(head_dim // 2) / head_dim)
+def rope_angles(context: int, head_dim: int, number: int = 0) -> npt.NDArray[np.float64]:
+    """Return the angles (C, D/2) of every position and pair of lanes in the table of a number."""
+    theta = ROPE_THETA / 100.0**number
+    rates = theta ** (-2.0 * np.arange(head_dim // 2) / head_dim)
     return np.arange(context)[:, None] * rates
 
 
-def rope_table(context: int, head_dim: int) -> npt.NDArray[np.int16]:
-    """Return cosines and sines (1, C, D/2, 2) in Q1.14."""
-    angles = rope_angles(context, head_dim)
+def rope_tables(context: int, head_dim: int, count: int) -> npt.NDArray[np.int16]:
+    """Return cosines and sines (T, C, D/2, 2) in Q1.14."""
+    angles = np.stack([rope_angles(context, head_dim, number) for number in range(count)])
     pairs = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-    table: npt.NDArray[np.int16] = np.rint(pairs * (1 << 14)).astype(np.int16)
-    return table[None]
+    tables: npt.NDArray[np.int16] = np.rint(pairs * (1 << 14)).astype(np.int16)
+    return tables
 
 
-def _random_block(rng: Rng, model: QuantizedModel, x: npt.NDArray[np.int16]) -> Block:
-    """Return a block calibrated on the residual stream x (S, H), stage by stage."""
-    family = FAMILIES[model.shape.family]
-    queries, keys = (
-        model.shape.q_columns,
-        model.shape.kv_columns,
-    )
-    norm1, norm2 = (random_norm(rng, model.shape.hidden, family.norm) for _ in range(2))
+def _joined(layers: list[Linear]) -> Linear:
+    """Return one layer with the outputs of all."""
+    names = ("weight", "bias", "mult", "shift")
+    return Linear(*(np.concatenate([getattr(one, n) for one in layers], axis=-1) for n in names))
+
+
+def _random_entry(rng: Rng, shape: Shape, x: npt.NDArray[np.int16]) -> Norm | Rescale:
+    """Return what turns the stream x (S, H) into int8."""
+    if shape.pre_norms:
+        return random_norm(rng, shape.hidden, shape.norm)
+    return Rescale(*factor(32.0 / float(x.std())), shape.hidden)
+
+
+def _random_block(
+    rng: Rng,
+    model: QuantizedModel,
+    shape: Shape,
+    rope: npt.NDArray[np.int16] | None,
+    x: npt.NDArray[np.int16],
+) -> Block:
+    """Return a block calibrated on the residual stream x (S, H), stage by stage.
+
+    The model has the kind of the norms, the shape all else.
+    """
+    family = FAMILIES[shape.family]
+    norm1, norm2 = (_random_entry(rng, shape, x) for _ in range(2))
     first, second = (decoder.norm(model, x, norm) for norm in (norm1, norm2))
-    qkv = random_linear(rng, first, queries + 2 * keys, 26.0, family.qkv_bias)
-    q, k, _ = np.split(decoder.linear8(first, qkv), [queries, queries + keys], axis=1)
-    if model.rope is not None:
-        rows = model.rope[0, : len(x)]
-        q, k = (
-            decoder.rotated(q, rows, model.shape.heads),
-            decoder.rotated(k, rows, model.shape.kv_heads),
-        )
-    dots = q[:, : model.shape.head_dim].astype(np.float64) @ k[:, : model.shape.head_dim].T
+    columns = {"q": shape.q_columns, "k": shape.kv_columns, "v": shape.kv_columns}
+    spread = {name: 3000.0 if shape.head_norms and name in "qk" else 26.0 for name in columns}
+    parts = {
+        name: random_linear(rng, first, count, spread[name], family.qkv_bias)
+        for name, count in columns.items()
+    }
+    norms: dict[str, Norm | None] = {}
+    turned = {}
+    for name, heads in (("q", shape.heads), ("k", shape.kv_heads)):
+        if shape.head_norms:
+            size = shape.head_dim if shape.head_norms == "head" else columns[name]
+            one = norms[f"{name}_norm"] = random_norm(rng, size, shape.norm)
+            rows = decoder.norm(model, decoder.linear16(first, parts[name]), one)
+        else:
+            rows = decoder.linear8(first, parts[name])
+        turned[name] = rows if rope is None else decoder.rotated(rows, rope[: len(x)], heads)
+    own = slice(shape.head_dim)
+    dots = turned["q"][:, own].astype(np.float64) @ turned["k"][:, own].T
     score_mult, score_shift = factor(120.0 / float(dots.std()))
-    guess = rng.integers(-40, 41, (len(x), queries)).astype(np.int8)
-    proj = random_linear(rng, guess, model.shape.hidden, 3000.0, not family.gated)
-    up = random_linear(rng, second, model.shape.ffn, 26.0, not family.gated)
+    guess = rng.integers(-40, 41, (len(x), shape.q_columns)).astype(np.int8)
+    proj = random_linear(rng, guess, shape.hidden, 3000.0, not family.gated)
+    up = random_linear(rng, second, shape.ffn, 26.0, not family.gated)
     inner = decoder.linear8(second, up)
     gate, product = None, (0, 0)
     if family.gated:
         table = silu_table(ACT_SCALE, ACT_SCALE)
-        gate = random_linear(rng, second, model.shape.ffn, 26.0, bias=False)
+        gate = random_linear(rng, second, shape.ffn, 26.0, bias=False)
         pair = table[decoder.linear8(second, gate).view(np.uint8)].astype(np.int64) * inner
         product = factor(12.0 / float(pair.std()))  # products have long tails
         active = np.clip(np.rint(pair * product[0] / 2.0 ** product[1]), -128, 127).astype(np.int8)
     else:
         table = gelu_table(ACT_SCALE, ACT_SCALE)
         active = table[inner.view(np.uint8)]
+    if shape.part_norms:
+        names = ("o_norm", "down_norm")
+        norms |= {name: random_norm(rng, shape.hidden, shape.norm, 17) for name in names}
     return Block(
         norm1,
-        qkv,
+        _joined(list(parts.values())),
         score_mult,
         score_shift,
         proj,
         norm2,
         up,
         table,
-        random_linear(rng, active, model.shape.hidden, 3000.0, not family.gated),
+        random_linear(rng, active, shape.hidden, 3000.0, not family.gated),
         gate,
         *product,
+        **norms,  # type: ignore[arg-type]
     )
 
 
@@ -176,34 +211,39 @@ def random_model(
     vocab: int = 256,
     context: int = 128,
     window: int | None = None,
+    **others: Any,  # noqa: ANN401
 ) -> QuantizedModel:
     """Return a decoder with random weights whose every stage is well scaled.
 
-    `kv_heads` defaults to heads, `head_dim` to hidden // heads, `window` to the family's.
+    `kv_heads` defaults to heads, `head_dim` to hidden // heads, `window` to the family's; `others`
+    are further fields of a Shape.
     """
     rng = seeded(seed)
     kind = FAMILIES[family]
     head_dim = head_dim or hidden // heads
     kv_heads = kv_heads or heads
     ids = rng.integers(0, vocab, min(64, context)).tolist()
+    plain = Shape(
+        family=family,
+        norm=kind.norm,
+        hidden=hidden,
+        layers=1,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        ffn=ffn,
+        vocab=vocab,
+        context=context,
+        window=kind.window if window is None else window,
+        rope=kind.rope,
+    )
+    shape = replace(plain, layers=layers, gated=kind.gated, **others)
+    rope = rope_tables(context, head_dim, shape.table_count) if kind.rope else None
     model = QuantizedModel(
-        shape=Shape(
-            family=family,
-            norm=kind.norm,
-            hidden=hidden,
-            layers=1,
-            heads=heads,
-            kv_heads=kv_heads,
-            head_dim=head_dim,
-            ffn=ffn,
-            vocab=vocab,
-            context=context,
-            window=kind.window if window is None else window,
-            rope=kind.rope,
-        ),
+        shape=plain,
         wte=np.rint(rng.normal(0, 4000, (vocab, hidden))).astype(np.int16),
         wpe=None if kind.rope else np.rint(rng.normal(0, 1500, (context, hidden))).astype(np.int16),
-        rope=rope_table(context, head_dim) if kind.rope else None,
+        rope=None if rope is None else rope[:1],
         blocks=(_placeholder(rng, hidden, (heads + 2 * kv_heads, heads), head_dim, ffn),),
         final_norm=random_norm(rng, hidden, kind.norm),
         head=_ones(hidden, vocab),
@@ -211,11 +251,12 @@ def random_model(
     )
     x = decoder.embed(model, ids)
     blocks: list[Block] = []
-    for _ in range(layers):
-        blocks.append(_random_block(rng, model, x))
-        shape = replace(model.shape, layers=len(blocks), gated=kind.gated)
-        model = replace(model, shape=shape, blocks=tuple(blocks))
-        x = decoder.block(model, len(blocks) - 1, x).resid2
+    for layer in range(layers):
+        own = None if rope is None else rope[shape.table_of(layer)]
+        blocks.append(_random_block(rng, model, shape, own, x))
+        rest = [blocks[-1]] * (layers - len(blocks))  # replaced before use
+        model = replace(model, shape=shape, rope=rope, blocks=(*blocks, *rest))
+        x = decoder.block(model, layer, x).resid2
     final = decoder.norm(model, x, model.final_norm)
     head = random_linear(rng, final, vocab, 6000.0, bias=False)
     return replace(model, head=head, scales=_scales(model))
@@ -227,7 +268,9 @@ def _scales(model: QuantizedModel) -> dict[str, float]:
     for layer, block in enumerate(model.blocks):
         per_unit = block.score_mult / 2.0**block.score_shift * math.log(2) / 64
         root = math.sqrt(per_unit * math.sqrt(model.shape.head_dim))
-        scales |= {f"h.{layer}.{name}": root for name in "qk"}
+        read = ("q_norm", "k_norm") if model.shape.head_norms else ("q", "k")
+        scales |= {f"h.{layer}.{name}": RESIDUAL_SCALE for name in ("q", "k", "proj", "down")}
+        scales |= {f"h.{layer}.{name}": root for name in read}
         scales |= {f"h.{layer}.{name}": 1 / 32 for name in ("v", "ctx")}
         scales |= {f"h.{layer}.{name}": ACT_SCALE for name in ("up", "act")}
         if block.gate is not None:

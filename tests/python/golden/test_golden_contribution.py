@@ -27,6 +27,9 @@ MODELS: list[dict[str, Any]] = [
     {"family": "mistral", "kv_heads": 1},
     {"family": "mistral", "window": 1},
     {"family": "qwen2", "heads": 7, "kv_heads": 1, "head_dim": 32},
+    {"family": "gpt_neox", "parallel": True},
+    {"family": "llama", "head_norms": "head", "part_norms": True},
+    {"family": "llama", "head_norms": "row", "pre_norms": False, "part_norms": True},
 ]
 
 

@@ -36,13 +36,36 @@ MODELS: dict[str, dict[str, Any]] = {
     "mistral, one K/V head": {"family": "mistral", "kv_heads": 1, "window": 9},
     "qwen2, groups of 7": {"family": "qwen2", "heads": 7, "kv_heads": 1, "head_dim": 32},
     "wide heads": {"family": "llama", "heads": 2, "head_dim": 128, "vocab": 301},
+    "parallel": {"family": "gpt_neox", "parallel": True, "ffn": 96},
+    "norms of heads, windows and tables": {
+        "family": "llama",
+        "kv_heads": 2,
+        "head_norms": "head",
+        "windows": (9, 0, 5),
+        "tables": (1, 0, 1),
+    },
+    "norms of rows and behind parts alone": {
+        "family": "llama",
+        "kv_heads": 1,
+        "head_norms": "row",
+        "pre_norms": False,
+        "part_norms": True,
+    },
+    "norms of everything, learned positions": {
+        "family": "gpt2",
+        "head_norms": "head",
+        "part_norms": True,
+        "parallel": True,
+    },
 }
 
 
 @cache
 def model_of(name: str, seed: int = 600, layers: int = 2) -> QuantizedModel:
     """Return one of MODELS."""
-    return random_model(seed, layers=layers, **MODELS[name])
+    kind = dict(MODELS[name])
+    kind |= {key: kind[key][:layers] for key in ("windows", "tables") if key in kind}
+    return random_model(seed, layers=layers, **kind)
 
 
 def tokens(seed: int, length: int) -> list[int]:
@@ -60,31 +83,50 @@ def linear_exact(x: npt.NDArray[np.signedinteger[Any]], layer: AnyLinear, bits: 
 
 
 def check_norm(
-    x: npt.NDArray[np.int16], params: Norm | Rescale, rms: bool, y: npt.NDArray[np.int8]
+    x: npt.NDArray[np.signedinteger[Any]],
+    params: Norm | Rescale | None,
+    rms: bool,
+    y: npt.NDArray[np.int8] | npt.NDArray[np.int16] | None,
+    bits: int = 8,
 ) -> None:
-    """Compare a norm with float64."""
-    assert isinstance(params, Norm)
+    """Compare a norm of rows, or of the heads in them, with float64; or a change of unit."""
+    if params is None:
+        assert y is None
+        return
+    assert y is not None
+    assert y.dtype == np.dtype(f"i{bits // 8}")
+    low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+    if isinstance(params, Rescale):
+        exact = np.clip(x * (params.mult / 2.0**params.shift), low, high)
+        assert np.abs(y - exact).max() <= REQUANTIZE_MAX_ERROR
+        return
+    x, y = x.reshape(-1, params.size), y.reshape(-1, params.size)
     exact = golden_float.norm(params, 1.0, rms=rms)(x.astype(np.float64))
     slope = params.gain / np.exp2(params.shift.astype(np.float64))
     bound = Q_MAX_ABSOLUTE_ERROR * slope + RSQRT_MAX_RELATIVE_ERROR * np.abs(exact - params.bias)
-    assert np.all(np.abs(y - np.clip(exact, -128, 127)) <= bound + OUTPUT_MAX_ERROR + 1e-9)
+    assert np.all(np.abs(y - np.clip(exact, low, high)) <= bound + OUTPUT_MAX_ERROR + 1e-9)
 
 
 def check_attention(model: QuantizedModel, layer: int, trace: decoder.BlockTrace) -> None:
     """Compare rotation, scores, softmax and context of every head with float64."""
     params, dim, length = model.blocks[layer], model.shape.head_dim, len(trace.q)
-    q, k = trace.q.astype(np.float64), trace.k.astype(np.float64)
+    q = (trace.q if trace.q_norm is None else trace.q_norm).astype(np.float64)
+    k = (trace.k if trace.k_norm is None else trace.k_norm).astype(np.float64)
     if model.rope is not None:
         assert trace.q_rope is not None
         assert trace.k_rope is not None
         for plain, turned in ((q, trace.q_rope), (k, trace.k_rope)):
-            exact = golden_float.rotate(plain.reshape(length, -1, dim).transpose(1, 0, 2))
+            by_head = plain.reshape(length, -1, dim).transpose(1, 0, 2)
+            exact = golden_float.rotate(
+                by_head, model.shape.tables[layer] if model.shape.tables else 0
+            )
             exact = np.clip(exact.transpose(1, 0, 2).reshape(plain.shape), -128, 127)
             # The table's own error is half a unit of 2^-14 in each of two products.
             assert np.abs(turned - exact).max() <= REQUANTIZE_MAX_ERROR + 128 / 2**14
         q, k = trace.q_rope.astype(np.float64), trace.k_rope.astype(np.float64)
     assert (trace.q_rope is None) == (trace.k_rope is None) == (model.rope is None)
-    mask = golden_float.visible(length, model.shape.window)
+    windows = model.shape.windows or (model.shape.window,) * model.shape.layers
+    mask = golden_float.visible(length, windows[layer])
     for head in range(model.shape.heads):
         own = slice(head * dim, (head + 1) * dim)
         shared = head // (model.shape.heads // model.shape.kv_heads)
@@ -133,9 +175,16 @@ def test_every_stage_against_float64(name: str, length: int) -> None:
         params = model.blocks[layer]
         trace = decoder.block(model, layer, x)
         check_norm(x, params.norm1, rms, trace.norm1)
-        qkv = np.concatenate([trace.q, trace.k, trace.v], axis=1)
-        error = np.abs(qkv - linear_exact(trace.norm1, params.qkv, 8))
-        assert error.max() <= REQUANTIZE_MAX_ERROR
+        exact = linear_exact(trace.norm1, params.qkv, 16)
+        starts = np.cumsum([trace.q.shape[1], trace.k.shape[1]])
+        for part, real in zip("qkv", np.split(exact, starts, axis=1), strict=True):
+            tensor = getattr(trace, part)
+            wide = bool(model.shape.head_norms) and part != "v"
+            assert tensor.dtype == (np.int16 if wide else np.int8)
+            limit = 1 << (15 if wide else 7)
+            assert np.abs(tensor - np.clip(real, -limit, limit - 1)).max() <= REQUANTIZE_MAX_ERROR
+        check_norm(trace.q, params.q_norm, rms, trace.q_norm)
+        check_norm(trace.k, params.k_norm, rms, trace.k_norm)
         check_attention(model, layer, trace)
         check_feed_forward(model, layer, trace)
         for output, source, layer_, bits in (
@@ -145,9 +194,16 @@ def test_every_stage_against_float64(name: str, length: int) -> None:
         ):
             error = np.abs(getattr(trace, output) - linear_exact(source, layer_, bits))
             assert error.max() <= REQUANTIZE_MAX_ERROR, output
-        assert np.array_equal(trace.resid1, np.clip(x.astype(int) + trace.proj, -32768, 32767))
-        check_norm(trace.resid1, params.norm2, rms, trace.norm2)
-        total = trace.resid1.astype(int) + trace.down
+        check_norm(trace.proj, params.o_norm, rms, trace.o_norm, 16)
+        check_norm(trace.down, params.down_norm, rms, trace.down_norm, 16)
+        attended, inner = trace.proj, trace.down
+        if model.shape.part_norms:
+            assert trace.o_norm is not None
+            assert trace.down_norm is not None
+            attended, inner = trace.o_norm, trace.down_norm
+        assert np.array_equal(trace.resid1, np.clip(x.astype(int) + attended, -32768, 32767))
+        check_norm(x if model.shape.parallel else trace.resid1, params.norm2, rms, trace.norm2)
+        total = trace.resid1.astype(int) + inner
         assert np.array_equal(trace.resid2, np.clip(total, -32768, 32767))
         x = trace.resid2
 
@@ -179,12 +235,14 @@ def test_the_network_is_near_the_real_one(name: str, length: int) -> None:
     assert trace.logits.dtype == np.int16
 
 
-def test_a_text_behind_a_constant_position() -> None:
+@pytest.mark.parametrize("name", ["llama, groups of 2", "norms of heads, windows and tables"])
+def test_a_text_behind_a_constant_position(name: str) -> None:
     """With the first row's own keys and values as the constants, the rest of a text is the same."""
-    model = model_of("llama, groups of 2")
+    model = model_of(name)
     ids = tokens(609, 40)
     whole = decoder.forward_trace(model, ids)
     rows = [(block.keys[0], block.v[0]) for block in whole.blocks]
+    assert not np.array_equal(whole.blocks[0].keys[1], whole.blocks[0].k[1])
     sink = Sink(ids[0], *(np.stack(part) for part in zip(*rows, strict=True)))
     behind = replace(model, sink=sink)
     assert np.array_equal(decoder.forward(behind, ids[1:]), whole.logits[1:])
@@ -229,6 +287,42 @@ def test_many_rows_at_once(name: str, at_once: int, monkeypatch: pytest.MonkeyPa
     logits = decoder.forward_rows(model, rows)
     assert logits.dtype == np.int16
     assert np.array_equal(logits, np.stack([decoder.forward(model, row.tolist()) for row in rows]))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_block_behind_a_past_is_the_rest_of_a_whole_one(name: str) -> None:
+    """Keys and values of earlier positions are all that later ones need, in every block."""
+    model = model_of(name)
+    x = decoder.embed(model, tokens(610, 40))
+    for layer in range(model.shape.layers):
+        whole = decoder.block(model, layer, x)
+        past = decoder.KeyValues(whole.keys[:23], whole.v[:23])
+        rest = decoder.block(model, layer, x[23:], past).tensors()
+        for part, tensor in whole.tensors().items():
+            if part not in ("scores", "numer", "sums"):
+                assert np.array_equal(rest[part], tensor[23:]), (layer, part)
+        x = whole.resid2
+
+
+def test_each_layer_has_its_window_and_table() -> None:
+    """With those of another layer its logits are others."""
+    model = model_of("norms of heads, windows and tables")
+    ids = tokens(611, 40)
+    logits = decoder.forward(model, ids)
+    changes: list[dict[str, Any]] = [
+        {"windows": (0, 0)},
+        {"windows": (9, 9)},
+        {"windows": (0, 9)},
+        {"tables": (1, 1)},
+        {"tables": (0, 1)},
+    ]
+    for change in changes:
+        other = replace(model, shape=replace(model.shape, **change))
+        assert not np.array_equal(decoder.forward(other, ids), logits), change
+    # A window of the whole model counts where layers have none.
+    same = replace(model, shape=replace(model.shape, windows=(), window=9))
+    alike = replace(model, shape=replace(model.shape, windows=(9, 9)))
+    assert np.array_equal(decoder.forward(same, ids), decoder.forward(alike, ids))
 
 
 @pytest.mark.parametrize("length", LENGTHS)

@@ -108,6 +108,7 @@ ORACLES = {
     ("numpy", "test_golden_decoder::test_every_stage_against_float64"): (
         "golden.decoder.block golden.decoder.product golden.decoder.norm golden.decoder.linear8"
         " golden.decoder.linear16 golden.decoder.residual_add golden.decoder.gated"
+        " golden.decoder.projected golden.decoder.part_norm"
         " golden.decoder.split_heads golden.decoder.rotated golden.decoder.attention_scores"
         " golden.decoder.attention_weights golden.decoder.attention_context"
     ),
