@@ -11,8 +11,9 @@ Accumulators cannot overflow: a bias is limited to 2^30 by its channel's weight 
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -66,6 +67,8 @@ ROPE_ONE = 1 << 14
 BIAS_LIMIT = 1 << 30
 MAX_INPUTS = BIAS_LIMIT // (128 * WEIGHT_MAX)
 """The longest inner dimension for which 2^30 + 128 * 127 * K stays inside int32: 66,052."""
+AT_ONCE = 1 << 12
+"""Tokens whose rows and columns are rounded at once: float64 copies of all take much memory."""
 
 Reals = npt.NDArray[np.float64]
 
@@ -95,21 +98,22 @@ def quantize(
     model = model_of(checkpoint, scales)
     shape, recipe = checkpoint.shape, recipe or WeightRecipe()
     learned = _learned(moments, scales)
-    tables = [_real(model, name) for name in ("embed", "positions") if name in model.tensors]
+    tables = [model.tensors[name] for name in ("embed", "positions") if name in model.tensors]
     # The row of position 0 is used by nobody where that position is a sink.
     used = [tables[0], *(table[int(scales.sink is not None) :] for table in tables[1:])]
-    largest = max(range_of(scales, "residual"), *(float(np.abs(table).max()) for table in used))
+    tops = (float(max(table.max(), -table.min())) for table in used)
+    largest = max(range_of(scales, "residual"), *tops)
     residual = largest * RESIDUAL_MARGIN / INT16_MAX
     named = {"residual": residual}
     named["logits"] = range_of(scales, "logits") * RESIDUAL_MARGIN / INT16_MAX
-    embeddings = [to_int(t / residual, np.int16, -INT16_MAX - 1, INT16_MAX) for t in tables]
+    embeddings = [_integer_rows(table, residual) for table in tables]
     blocks = tuple(
         _quantize_block(model, scales, layer, residual, named, recipe, learned)
         for layer in range(shape.layers)
     )
-    head = (model.head.astype(np.float64), np.zeros(shape.vocab), named["logits"])
-    final_norm, (logits,) = _norm_and_linears(
-        model, scales, "norm", [head], residual, [recipe["head"]], learned
+    heads = _head_in_pieces(model, named["logits"])
+    final_norm, logits = _norm_and_linears(
+        model, scales, "norm", heads, residual, itertools.repeat(recipe["head"]), learned
     )
     return QuantizedModel(
         shape=replace(shape.plain(), wide=_wide(shape, scales)),
@@ -118,10 +122,26 @@ def quantize(
         rope=integer_rope(shape) if shape.rope else None,
         blocks=blocks,
         final_norm=final_norm,
-        head=logits,
+        head=_joined(logits),
         scales=named,
         sink=None if scales.sink is None else _sink(model, scales.sink, named),
     )
+
+
+def _integer_rows(table: Floats, unit: float) -> npt.NDArray[np.int16]:
+    """Return rows (R, H) in a unit."""
+    rows = np.empty(table.shape, np.int16)
+    for start in range(0, len(table), AT_ONCE):
+        part = table[start : start + AT_ONCE].astype(np.float64) / unit
+        rows[start : start + AT_ONCE] = to_int(part, np.int16, -INT16_MAX - 1, INT16_MAX)
+    return rows
+
+
+def _head_in_pieces(model: Checkpoint, unit: float) -> Iterator[tuple[Reals, Reals, float]]:
+    """Yield weights, bias and output scale of AT_ONCE columns of the head after the other."""
+    for start in range(0, model.shape.vocab, AT_ONCE):
+        weight = model.head[:, start : start + AT_ONCE].astype(np.float64)
+        yield weight, np.zeros(weight.shape[1]), unit
 
 
 def _sink(model: Checkpoint, token: int, named: dict[str, float]) -> Sink:
@@ -303,9 +323,9 @@ def _norm_and_linears(
     model: Checkpoint,
     scales: ActivationScales,
     name: str,
-    linears: list[tuple[Reals, Reals, float]],
+    linears: Iterable[tuple[Reals, Reals, float]],
     residual: float,
-    encodings: list[Encoding],
+    encodings: Iterable[Encoding],
     learned: dict[str, Feedback],
 ) -> tuple[Norm, list[AnyLinear]]:
     """Return a norm and the layers that read it, each given as (weight, bias, output scale).
@@ -330,10 +350,10 @@ def _norm_and_linears(
             (gain * unit)[:, None] * weight,
             bias + beta @ weight,
             scale,
-            encodings[i],
+            encoding,
             learned.get(name),
         )
-        for i, (weight, bias, scale) in enumerate(linears)
+        for i, ((weight, bias, scale), encoding) in enumerate(zip(linears, encodings, strict=False))
     ]
     return norm, layers
 
