@@ -18,7 +18,8 @@ from npu.commands.arguments import AddCommand
 
 DEBUG = "--debug"
 COMMANDS = (
-    *("inspect", "estimate", "asm", "disasm", "compile", "explain", "generate", "chat", "profile"),
+    *("inspect", "estimate", "asm", "disasm", "compile", "explain", "generate", "chat"),
+    *("evaluate", "profile"),
     *("waves", "test", "pytest", "build", "run", "operator", "unit", "soc", "firmware"),
     *("bench", "bench-docs", "regress", "report"),
     *("cop-sweep", "faults", "synth", "quality", "lint", "format", "gen"),
@@ -61,7 +62,7 @@ def home_of(command: str) -> Home:
             from tessera import operator_command
 
             return operator_command
-        case "generate" | "chat" | "profile":
+        case "generate" | "chat" | "evaluate" | "profile":
             from tb.models import model_commands
 
             return model_commands

@@ -30,7 +30,7 @@ from spec.configurations import USUAL, ChipParameters
 from spec.isa.operands import Limits
 from spec.paths import REPORTS, ROOT
 from tb.bench.knobs import LATENCY_MAX
-from tb.models import generate, profile
+from tb.models import evaluate, generate, profile
 from tb.models.simulate_generation import SimulationError
 from tb.run import build
 from tb.run.verilator import VerilatorError
@@ -52,6 +52,7 @@ def add_commands(command: AddCommand) -> None:
     """Add the commands to the parser of `npu`."""
     _add_generate(command("generate", _generate))
     _add_chat(command("chat", _chat))
+    _add_evaluate(command("evaluate", _evaluate))
     _add_profile(command("profile", _profile))
 
 
@@ -200,6 +201,45 @@ def _write(arguments: argparse.Namespace, prompt: Prompt) -> int:
     console.print(generate.table(loaded, report))
     _save(REPORTS / "generate.json", generate.record(loaded, request, report), console)
     return 1 if report.mismatch else 0
+
+
+def _add_evaluate(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Say how well a model predicts a text in float32 and as integers, which are those of the "
+        "chip bit for bit: bits per byte and perplexities as lm-eval has them, how often both take "
+        "the same token, and of each layer the error and the values that are cut off. "
+        "build/reports/evaluate.json has all figures."
+    )
+    parser.add_argument("model", metavar="MODEL", help=MODEL)
+    parser.add_argument("--text", required=True, metavar="FILE", help="UTF-8 text")
+    parser.add_argument(
+        "--tokens",
+        type=whole_from(2),
+        default=2048,
+        metavar="N",
+        help="about so many, evenly spread over the text (2048)",
+    )
+    parser.add_argument(
+        "--row",
+        type=whole_from(2),
+        metavar="N",
+        help=f"tokens that are predicted by those before them, in a row ({evaluate.ROW}, or the "
+        "context)",
+    )
+    add_weights(parser)
+
+
+def _evaluate(arguments: argparse.Namespace) -> int:
+    """Say how well a model predicts a text as integers, and what each layer loses."""
+    console = watched()
+    text = read_text(Path(arguments.text)).encode()
+    found = evaluate.evaluate(
+        arguments.model, arguments.weights, text, arguments.tokens, arguments.row, console
+    )
+    for table in found.tables():
+        console.print(table)
+    _save(REPORTS / "evaluate.json", found.record(), console)
+    return 0
 
 
 def _add_profile(parser: argparse.ArgumentParser) -> None:

@@ -131,6 +131,13 @@ REFUSED: list[tuple[list[str], str]] = [
     (["firmware", "nonsense", "--compiler", "gcc"], "npu: program: given 'nonsense', allowed"),
     (["generate", NOWHERE, "--prompt", "x"], f"npu: load_checkpoint: given '{NOWHERE}', "),
     (["chat", NOWHERE, "x"], f"npu: load_checkpoint: given '{NOWHERE}', "),
+    (["evaluate", NOWHERE, "--text", "x"], "npu: x: cannot be read: No such file or directory"),
+    (["evaluate", NOWHERE, "--text", __file__], f"npu: load_checkpoint: given '{NOWHERE}', "),
+    (["evaluate", TINY, "--text", __file__, "--row", "1"], "npu evaluate: argument --row: given"),
+    (
+        ["evaluate", TINY, "--text", __file__, "--row", "129"],
+        "npu: --row: given 129 tokens, allowed 2 to 128, the context",
+    ),
     (["profile", NOWHERE, "--prompt", "x"], f"npu: load_checkpoint: given '{NOWHERE}', "),
     (["profile", TINY, "--prompt", ""], "npu: prompt: given an empty text, allowed at least"),
     (["compile", "none.onnx", "-o", "out"], "npu: none.onnx: No such file or directory"),
