@@ -30,6 +30,7 @@ from weights.equalize import act_factors, balance, equalize
 from weights.importer import load_checkpoint
 from weights.reference import Floats, check_tokens, watch
 from weights.rotated_stream import rotatable, rotated
+from weights.shape import Shape
 from weights.sink import is_sink, with_sink
 from weights.tokenizer import TOKENIZERS, Tokenizer, TokenizerError, has_tokenizer, load_tokenizer
 
@@ -53,7 +54,7 @@ SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
 LARGEST = float(np.finfo(np.float32).max)
 """Between these lie the magnitudes of activations that are not zero."""
 CLIPPED = ("q", "k", "q_rope", "k_rope", "v", "ctx", "gate", "silu", "up", "act")
-"""Tensors of a layer that are clipped at the percentile."""
+"""Tensors of a layer that are clipped at the percentile. Those that a norm reads are not."""
 INNER = ("gate", "silu", "up", "act")
 """Of these, those that hold the largest magnitude that was seen where the model has a sink: large
 values that remain behind it carry what the model knows, a percent of its bits and more."""
@@ -73,11 +74,14 @@ class ActivationScales:
         digest: SHA-256 of the checkpoint they were measured on.
         ranges: clipping limit by tensor name: "residual" and "logits" are the largest magnitude
             seen, "h.{l}.q", ".k", ".v", ".ctx", ".up", ".act" and, with a gate, ".gate", ".silu"
-            the 99.99 percentile of it. Rotated and not, a query or key has one range.
+            the 99.99 percentile of it. Rotated and not, a query or key has one range. With norms of
+            q and k this is that of "h.{l}.q_norm" and ".k_norm", and ".q" and ".k" are the largest
+            magnitude, as with norms behind parts ".o" and ".down". Without norms before parts
+            "h.{l}.norm1" and ".norm2" are the percentile of the stream there.
         channels: "h.{l}.norm1", "h.{l}.norm2" and "norm": H numbers, the largest magnitude of
-            every channel of the normalised row before gain and bias. With a sink that of "norm" is
-            divided between norm and head, and "h.{l}.inner" are F powers of two that the outputs
-            of `up` are to be divided by.
+            every channel of the normalised row before gain and bias, where there is a norm. With a
+            sink that of "norm" is divided between norm and head, and "h.{l}.inner" are F powers of
+            two that the outputs of `up` are to be divided by.
         provenance: how they were made.
         equalized: whether the checkpoint is to be equalised; not where the weights were trained on
             the grid of a narrow format.
@@ -191,6 +195,7 @@ def calibrate(
     check_tokens("calibrate", checkpoint, tokens)
     turned = sink is not None and rotatable(checkpoint.shape)
     model = _rewritten(checkpoint, equalized, turned)
+    whole, clipped = _measured(checkpoint.shape, sink)
     rows, length = tokens.shape
     batch = max(1, min(BATCH, SCORES // (checkpoint.shape.heads * length**2)))
     largest: dict[str, _Largest] = {}
@@ -207,12 +212,14 @@ def calibrate(
         if name in ("residual", "addend", "logits"):
             target = "logits" if name == "logits" else "residual"
             limits[target] = max(limits[target], float(np.abs(values).max()))
-        elif key.startswith("norm") or (sink is not None and key in INNER):
-            seen = np.abs(values).max(axis=(0, 1))
-            channels[name] = np.maximum(channels[name], seen) if name in channels else seen
-        elif key in CLIPPED:
+        elif key in whole:
+            limits[name] = max(limits.get(name, 0.0), float(np.abs(values).max()))
+        elif key in clipped:
             per_row = values.size // values.shape[0]
             largest.setdefault(name, _Largest(rows * per_row)).add(values)
+        elif key.startswith("norm") or key in INNER:
+            seen = np.abs(values).max(axis=(0, 1))
+            channels[name] = np.maximum(channels[name], seen) if name in channels else seen
 
     with np.errstate(over="ignore", invalid="ignore"):  # refused by `observe`
         for start in range(0, rows, batch):
@@ -221,7 +228,7 @@ def calibrate(
     if sink is not None:
         _settle(model, ranges, channels)
     for name, found in largest.items():
-        plain = name.removesuffix("_rope")
+        plain = name.replace("_rope", "_norm" if checkpoint.shape.head_norms else "")
         ranges[plain] = max(ranges.get(plain, 0.0), found.percentile())
     return ActivationScales(
         digest=digest(checkpoint),
@@ -232,6 +239,15 @@ def calibrate(
         sink=sink,
         rotated=turned,
     )
+
+
+def _measured(shape: Shape, sink: int | None) -> tuple[set[str], set[str]]:
+    """Return the tensors of a layer whose largest magnitude counts, and those that are clipped."""
+    heads = {"q", "k"} if shape.head_norms else set()
+    whole = heads | ({"o", "down"} if shape.part_norms else set())
+    clipped = {*CLIPPED, *(f"{name}_norm" for name in heads)}
+    clipped |= set() if shape.pre_norms else {"norm1", "norm2"}
+    return whole, clipped - set(() if sink is None else INNER)
 
 
 def _settle(model: Checkpoint, ranges: dict[str, float], channels: dict[str, Floats]) -> None:

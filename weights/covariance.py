@@ -62,7 +62,8 @@ class InputMoments:
 
     Attributes:
         owner: `owner_of` the checkpoint and scales they were measured with.
-        moments: (K, K) int64, symmetric, by tensor: "h.{l}.norm1" (input of q, k, v), "h.{l}.ctx"
+        moments: (K, K) int64, symmetric, by tensor: "h.{l}.norm1" (input of q, k, v; the stream
+            where nothing normalises it), "h.{l}.ctx"
             (o), "h.{l}.norm2" (up and gate), "h.{l}.act" (down), "norm" (head).
         provenance: how they were made.
     """
@@ -115,7 +116,7 @@ def measure(
         )
     units: dict[str, float | npt.NDArray[np.float64]] = {}
     for name in widths:
-        if "norm" in name:
+        if name == "norm" or (name.endswith(("norm1", "norm2")) and checkpoint.shape.pre_norms):
             units[name] = norm_units(name, scales, checkpoint.shape.hidden)
         else:
             key = f"{name[: -len('ctx')]}v" if name.endswith("ctx") else name

@@ -11,6 +11,8 @@ makes the rewriting exact in floating point, not only on paper.
 Without a gate the activation lies between `up` and `down`, and a GELU is not homogeneous.
 `balance` does it once more for the gated channels, with ranges that were seen on text: massive
 activations are not where the weights alone would have them.
+
+A norm of integers has no negative gain. `positive` turns the channels in front of one.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from weights.checkpoint import Checkpoint, CheckpointShape, Tensors
+from weights.checkpoint import Checkpoint, CheckpointError, CheckpointShape, Tensors
 
 Reals = npt.NDArray[np.float64]
 
@@ -68,8 +70,10 @@ def balancing(given: Reals, taken: Reals) -> npt.NDArray[np.float32]:
 
 def _spread(checkpoint: Checkpoint, layer: int, norm: str, name: str) -> Reals:
     """Return the standard deviation of a layer's outputs for uncorrelated normalised inputs."""
-    gain = checkpoint.norm(f"h.{layer}.{norm}")[0].astype(np.float64)
     weight = checkpoint.linear(f"h.{layer}.{name}")[0].astype(np.float64)
+    gain = np.ones(len(weight))
+    if checkpoint.shape.pre_norms:
+        gain = checkpoint.norm(f"h.{layer}.{norm}")[0].astype(np.float64)
     spread: Reals = np.sqrt(np.square(gain[:, None] * weight).sum(axis=0))
     return spread
 
@@ -107,15 +111,46 @@ def balance(checkpoint: Checkpoint, channels: Mapping[str, Sequence[float]]) -> 
     return replace(checkpoint, tensors=tensors)
 
 
+def positive(checkpoint: Checkpoint) -> Checkpoint:
+    """Return an equal model whose norms of q and k, and behind parts, have no negative gain.
+
+    An RMSNorm of a row with some channels negated is the negated norm in these.
+
+    Raises:
+        CheckpointError: a LayerNorm has one; the mean of a row is another with a channel negated.
+    """
+    shape, tensors = checkpoint.shape, dict(checkpoint.tensors)
+    pairs = [("q_norm", "q"), ("k_norm", "k")] if shape.head_norms else []
+    pairs += [("o_norm", "o"), ("down_norm", "down")] if shape.part_norms else []
+    for layer in range(shape.layers):
+        for norm, source in pairs:
+            name = f"h.{layer}.{norm}.weight"
+            gain = tensors[name]
+            if not (gain < 0).any():
+                continue
+            if shape.norm == "layernorm":
+                raise CheckpointError(
+                    f"{checkpoint.source}: {name}: given {gain.min():.3g}, allowed 0 and more in "
+                    "a LayerNorm here"
+                )
+            at = f"h.{layer}.{source}"
+            weight, _ = checkpoint.linear(at)
+            signs = np.tile(np.where(gain < 0, -1, 1), weight.shape[1] // gain.size)
+            _rescale(tensors, at, signs.astype(np.float32))
+            tensors[name] = np.abs(gain)
+    return replace(checkpoint, tensors=tensors)
+
+
 def _rescale(
     tensors: Tensors,
     source: str,
     columns: npt.NDArray[np.float32],
-    reader: str,
-    rows: npt.NDArray[np.float32],
+    reader: str = "",
+    rows: npt.NDArray[np.float32] | None = None,
 ) -> None:
-    """Divide the outputs of one layer and multiply the inputs of another."""
+    """Divide the outputs of one layer and multiply the inputs of another, if there is one."""
     for name in (f"{source}.weight", f"{source}.bias"):
         if name in tensors:
             tensors[name] = tensors[name] / columns
-    tensors[f"{reader}.weight"] = tensors[f"{reader}.weight"] * rows[:, None]
+    if rows is not None:
+        tensors[f"{reader}.weight"] = tensors[f"{reader}.weight"] * rows[:, None]

@@ -14,7 +14,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +29,9 @@ from weights.calibrate import (
     range_of,
     scales_for,
 )
-from weights.checkpoint import Checkpoint, CheckpointShape, check_generation
+from weights.checkpoint import Checkpoint, CheckpointError, CheckpointShape
 from weights.covariance import CovarianceError, InputMoments, moments_for, owner_of
+from weights.equalize import positive
 from weights.fixed_point import MAX_FACTOR, MIN_FACTOR, multiplier, multipliers, to_int
 from weights.formats.linear import NarrowLinear, joined
 from weights.formats.recipe import INT8, Encoding, WeightRecipe
@@ -49,6 +51,7 @@ from weights.model import (
     Linear,
     Norm,
     QuantizedModel,
+    Rescale,
     Sink,
     accumulator_bound,
 )
@@ -70,7 +73,11 @@ MAX_INPUTS = BIAS_LIMIT // (128 * WEIGHT_MAX)
 AT_ONCE = 1 << 12
 """Tokens whose rows and columns are rounded at once: float64 copies of all take much memory."""
 
+ENTRIES = ("norm1", "norm2")
+"""What of a block reads the stream."""
+
 Reals = npt.NDArray[np.float64]
+N = TypeVar("N", Norm, Rescale)
 
 
 def quantize(
@@ -89,13 +96,13 @@ def quantize(
             without them every weight is rounded to nearest.
 
     Raises:
-        CheckpointError: the decoder has what generation has no program for.
+        CheckpointError: a LayerNorm of q and k or behind a part has a negative gain, or a bias that
+            is no int8 number of units.
         ScalesError: the scales belong to another checkpoint, or one is missing or zero.
         ValueError: a scale ratio cannot be expressed, or an inner dimension is too long.
     """
-    check_generation(checkpoint.shape)
     check_owner(checkpoint, scales, "quantize")
-    model = model_of(checkpoint, scales)
+    model = positive(model_of(checkpoint, scales))
     shape, recipe = checkpoint.shape, recipe or WeightRecipe()
     learned = _learned(moments, scales)
     tables = [model.tensors[name] for name in ("embed", "positions") if name in model.tensors]
@@ -111,17 +118,16 @@ def quantize(
         _quantize_block(model, scales, layer, residual, named, recipe, learned)
         for layer in range(shape.layers)
     )
-    heads = _head_in_pieces(model, named["logits"])
-    final_norm, logits = _norm_and_linears(
-        model, scales, "norm", heads, residual, itertools.repeat(recipe["head"]), learned
-    )
+    final = _norm(model, scales, "norm", residual)
+    heads, encodings = _head_in_pieces(model, named["logits"]), itertools.repeat(recipe["head"])
+    logits = _readers("norm", final, heads, encodings, learned.get("norm"))
     return QuantizedModel(
         shape=replace(shape.plain(), wide=_wide(shape, scales)),
         wte=embeddings[0],
         wpe=embeddings[1] if len(embeddings) > 1 else None,
         rope=integer_rope(shape) if shape.rope else None,
         blocks=blocks,
-        final_norm=final_norm,
+        final_norm=final.norm,
         head=_joined(logits),
         scales=named,
         sink=None if scales.sink is None else _sink(model, scales.sink, named),
@@ -139,9 +145,10 @@ def _integer_rows(table: Floats, unit: float) -> npt.NDArray[np.int16]:
 
 def _head_in_pieces(model: Checkpoint, unit: float) -> Iterator[tuple[Reals, Reals, float]]:
     """Yield weights, bias and output scale of AT_ONCE columns of the head after the other."""
+    biases = model.vector("head.bias", model.shape.vocab)
     for start in range(0, model.shape.vocab, AT_ONCE):
-        weight = model.head[:, start : start + AT_ONCE].astype(np.float64)
-        yield weight, np.zeros(weight.shape[1]), unit
+        weight, bias = (part[..., start : start + AT_ONCE] for part in (model.head, biases))
+        yield weight.astype(np.float64), bias.astype(np.float64), unit
 
 
 def _sink(model: Checkpoint, token: int, named: dict[str, float]) -> Sink:
@@ -153,7 +160,8 @@ def _sink(model: Checkpoint, token: int, named: dict[str, float]) -> Sink:
         return found
 
     keys, values = sink_rows(model, token)
-    return Sink(token, integers(keys, "k"), integers(values, "v"))
+    key = "k_norm" if model.shape.head_norms else "k"
+    return Sink(token, integers(keys, key), integers(values, "v"))
 
 
 def integer_rope(shape: CheckpointShape) -> npt.NDArray[np.int16]:
@@ -175,7 +183,6 @@ def quantize_checkpoint(source: str, recipe: WeightRecipe | None = None) -> Quan
 
 def quantize_loaded(checkpoint: Checkpoint, recipe: WeightRecipe | None = None) -> QuantizedModel:
     """Return the integer model of a checkpoint, as `quantize_checkpoint` does."""
-    check_generation(checkpoint.shape)  # before anything is measured
     scales = scales_for(checkpoint)
     narrow = recipe is not None and recipe.narrow
     return quantize(checkpoint, scales, recipe, moments_for(checkpoint, scales) if narrow else None)
@@ -210,33 +217,39 @@ def _quantize_block(
     """Return block `layer` and add the scales of its tensors to `named`."""
     at, shape = f"h.{layer}", model.shape
     gated = ("gate", "silu") if shape.gated else ()
+    heads = ("q_norm", "k_norm") if shape.head_norms else ("q", "k")
     unit = {
         key: range_of(scales, f"{at}.{key}") / INT8_MAX
-        for key in ("q", "k", "v", "up", "act", *gated)
+        for key in (*heads, "v", "up", "act", *gated)
     }
     unit["ctx"] = unit["v"]
     wide = _wide(shape, scales)
     if wide:
-        unit["up"] = range_of(scales, f"{at}.up") * RESIDUAL_MARGIN / INT16_MAX
-    norm1, (q, k, v) = _norm_and_linears(
-        model,
-        scales,
+        unit["up"] = _int16_unit(scales, f"{at}.up")
+    if shape.head_norms:
+        unit |= {key: _int16_unit(scales, f"{at}.{key}") for key in ("q", "k")}
+    added = {"o": residual, "down": residual}
+    if shape.part_norms:
+        added = {key: _int16_unit(scales, f"{at}.{key}") for key in added}
+        named |= {f"{at}.proj": added["o"], f"{at}.down": added["down"]}
+    first, second = (_entry(model, scales, f"{at}.{key}", residual) for key in ENTRIES)
+    if not shape.pre_norms:
+        named |= {f"{at}.{key}": range_of(scales, f"{at}.{key}") / INT8_MAX for key in ENTRIES}
+    q, k, v = _readers(
         f"{at}.norm1",
+        first,
         [(*_matrix(model, layer, key), unit[key]) for key in ("q", "k", "v")],
-        residual,
         [recipe["qkv"]] * 3,
-        learned,
+        learned.get(f"{at}.norm1"),
     )
-    norm2, (up, *gate) = _norm_and_linears(
-        model,
-        scales,
+    up, *gate = _readers(
         f"{at}.norm2",
+        second,
         [(*_matrix(model, layer, key), unit[key]) for key in ("up", *gated[:1])],
-        residual,
         [recipe["up"], recipe["gate"]],
-        learned,
+        learned.get(f"{at}.norm2"),
     )
-    score = unit["q"] * unit["k"] * math.log2(math.e) / math.sqrt(shape.head_dim)
+    score = unit[heads[0]] * unit[heads[1]] * math.log2(math.e) / math.sqrt(shape.head_dim)
     score_mult, score_shift = multiplier(f"{at}.scores", score * (1 << SCORE_FRACTION_BITS))
     before, after = ("gate", "silu") if shape.gated else ("up", "act")
     product_mult, product_shift = 0, 0
@@ -251,20 +264,28 @@ def _quantize_block(
             f"{at}.down",
             down_weight * unit,
             down_bias,
-            residual,
+            added["down"],
             recipe["down"],
             learned.get(f"{at}.act"),
         )
 
     if wide:
-        largest = range_of(scales, f"{at}.act") * RESIDUAL_MARGIN / INT16_MAX
-        product_shift, down = _wide_down(unit["silu"] * unit["up"], largest, down_of)
+        least = _int16_unit(scales, f"{at}.act")
+        product_shift, down = _wide_down(unit["silu"] * unit["up"], least, down_of)
         unit["act"] = unit["silu"] * unit["up"] * 2.0**product_shift
     else:
         down = down_of(unit["act"])
     named.update({f"{at}.{key}": value for key, value in unit.items()})
+    behind = {}
+    if shape.head_norms:
+        for key in "qk":
+            name = f"{key}_norm"
+            behind[name] = _record(model, f"{at}.{name}", unit[key], unit[name])
+    if shape.part_norms:
+        for key, scale in added.items():
+            behind[f"{key}_norm"] = _record(model, f"{at}.{key}_norm", scale, residual)
     return Block(
-        norm1=norm1,
+        norm1=first.norm,
         qkv=_joined([q, k, v]),
         score_mult=score_mult,
         score_shift=score_shift,
@@ -272,11 +293,11 @@ def _quantize_block(
             f"{at}.proj",
             proj_weight * unit["ctx"],
             proj_bias,
-            residual,
+            added["o"],
             recipe["o"],
             learned.get(f"{at}.ctx"),
         ),
-        norm2=norm2,
+        norm2=second.norm,
         up=up,
         table=activation_table(shape.activation, unit[before], unit[after]),
         down=down,
@@ -284,7 +305,13 @@ def _quantize_block(
         product_mult=product_mult,
         product_shift=product_shift,
         wide=wide,
+        **behind,
     )
+
+
+def _int16_unit(scales: ActivationScales, name: str) -> float:
+    """Return the real value of one unit of an int16 tensor."""
+    return range_of(scales, name) * RESIDUAL_MARGIN / INT16_MAX
 
 
 def _wide(shape: CheckpointShape, scales: ActivationScales) -> bool:
@@ -319,16 +346,23 @@ def _matrix(model: Checkpoint, layer: int, name: str) -> tuple[Reals, Reals]:
     return weight.astype(np.float64), bias.astype(np.float64)
 
 
-def _norm_and_linears(
-    model: Checkpoint,
-    scales: ActivationScales,
-    name: str,
-    linears: Iterable[tuple[Reals, Reals, float]],
-    residual: float,
-    encodings: Iterable[Encoding],
-    learned: dict[str, Feedback],
-) -> tuple[Norm, list[AnyLinear]]:
-    """Return a norm and the layers that read it, each given as (weight, bias, output scale).
+@dataclass(frozen=True, slots=True)
+class _Entry(Generic[N]):
+    """What makes an int8 row of the stream, and what the layers that read it make up for.
+
+    Attributes:
+        norm: a norm, or another unit.
+        rows: (H,) the gain times the real value of one unit of every channel.
+        beta: (H,) what is added behind the gain.
+    """
+
+    norm: N
+    rows: Reals
+    beta: Reals
+
+
+def _norm(model: Checkpoint, scales: ActivationScales, name: str, residual: float) -> _Entry[Norm]:
+    """Return a norm of the stream.
 
     Channel c of the normalised row is cut into int8 units of its own, t_c. The gain times t_c goes
     into row c of the next weights, and the beta, through them, into the next bias.
@@ -344,18 +378,63 @@ def _norm_and_linears(
         shift=shift,
         bias=np.zeros(hidden, np.int8),
     )
-    layers = [
+    return _Entry(norm, gain * unit, beta)
+
+
+def _entry(
+    model: Checkpoint, scales: ActivationScales, name: str, residual: float
+) -> _Entry[Norm] | _Entry[Rescale]:
+    """Return the norm before a part, or without one the stream in int8 units."""
+    if model.shape.pre_norms:
+        return _norm(model, scales, name, residual)
+    hidden, unit = model.shape.hidden, range_of(scales, name) / INT8_MAX
+    rescale = Rescale(*multiplier(name, residual / unit), hidden)
+    return _Entry(rescale, np.full(hidden, unit), np.zeros(hidden))
+
+
+def _readers(
+    name: str,
+    entry: _Entry[Norm] | _Entry[Rescale],
+    linears: Iterable[tuple[Reals, Reals, float]],
+    encodings: Iterable[Encoding],
+    learned: Feedback | None,
+) -> list[AnyLinear]:
+    """Return the layers that read an entry, each given as (weight, bias, output scale)."""
+    return [
         quantize_linear(
             f"{name} -> linear {i}",
-            (gain * unit)[:, None] * weight,
-            bias + beta @ weight,
+            entry.rows[:, None] * weight,
+            bias + entry.beta @ weight,
             scale,
             encoding,
-            learned.get(name),
+            learned,
         )
         for i, ((weight, bias, scale), encoding) in enumerate(zip(linears, encodings, strict=False))
     ]
-    return norm, layers
+
+
+def _record(model: Checkpoint, name: str, before: float, after: float) -> Norm:
+    """Return a norm with its gain and beta in it, between tensors of one unit each.
+
+    Raises:
+        CheckpointError: the beta is more than an int8 number of units.
+    """
+    gain, beta = (part.astype(np.float64) for part in model.norm(name))
+    bias = np.rint(beta / after)
+    if np.abs(bias).max() > INT8_MAX:
+        raise CheckpointError(
+            f"{model.source}: {name}.bias: given {np.abs(beta).max():.3g}, allowed up to "
+            f"{INT8_MAX * after:.3g}, {INT8_MAX} units of the result"
+        )
+    factors = gain / (NORM_UNITS * after)
+    heard = factors >= MIN_FACTOR
+    mult, shift = multipliers(f"{name}.gain", np.where(heard, factors, 1.0))
+    return Norm(
+        eps_term=round(model.shape.epsilon * gain.size**2 / before**2),
+        gain=np.where(heard, mult, 0).astype(np.uint16),
+        shift=shift,
+        bias=bias.astype(np.int8),
+    )
 
 
 def quantize_linear(

@@ -114,10 +114,13 @@ def forward(
         tokens: (B, T) integer ids, T at most the context.
         observe: is called with "residual" (the stream after the embedding and after each add),
             "addend" (what is added), "h.{l}.norm1", "h.{l}.norm2" and "norm" (normalised, before
-            gain and bias), "h.{l}.q", ".k", ".v", with rotary positions ".q_rope" and ".k_rope"
-            (B, heads, T, D), ".scores" (natural, masked entries left out, (n,)), ".ctx", with a
-            gate ".gate" and ".silu" (the activation of it), ".up", ".act" (the input of the down
-            projection), and "logits".
+            gain and bias; without norms before parts the stream that these read), "h.{l}.q", ".k",
+            ".v", with norms of them ".q_norm" and ".k_norm" (behind gain and bias, rows or heads),
+            with rotary positions ".q_rope" and ".k_rope" (B, heads, T, D), ".scores" (natural,
+            masked entries left out, (n,)), ".ctx", with a gate ".gate" and ".silu" (the activation
+            of it), ".up", ".act" (the input of the down projection), with norms behind parts ".o"
+            and ".down" in front of these and ".o_norm" and ".down_norm" (before gain and bias),
+            and "logits".
 
     Returns:
         (B, T, V) float32.
@@ -170,14 +173,20 @@ class _Numpy:
 
     def norm(self, name: str, x: Floats) -> Floats:
         gain, bias = self.checkpoint.norm(name)
-        n = self.seen(name, normalise(x, self.shape.norm, self.shape.epsilon))
+        n = normalise(x, self.shape.norm, self.shape.epsilon)
         result: Floats = n * gain + bias
+        if name.endswith((".q_norm", ".k_norm")):
+            return self.seen(name, result)
+        self.seen(name, n)
         return self.seen("addend", result) if name.endswith((".o_norm", ".down_norm")) else result
 
     def linear(self, name: str, x: Floats) -> Floats:
         if name == "head":
             bias = self.checkpoint.vector("head.bias", self.shape.vocab)
             return self.seen("logits", (x @ self.checkpoint.head + bias).astype(np.float32))
+        if not self.shape.pre_norms and name.endswith((".q", ".up")):
+            at, _, part = name.rpartition(".")
+            self.seen(f"{at}.norm1" if part == "q" else f"{at}.norm2", x)
         weight, bias = self.checkpoint.linear(name)
         values: Floats = x @ weight + bias
         added = name.endswith((".o", ".down")) and not self.shape.part_norms

@@ -57,7 +57,7 @@ def behind_sink(ids: Sequence[int], sink: int | None) -> list[int]:
 def sink_rows(model: Checkpoint, sink: int) -> tuple[Floats, Floats]:
     """Return keys and values (layers, K/V heads * D) float32 of a token at position 0."""
     seen: dict[str, Floats] = {}
-    key = "k_rope" if model.shape.rope else "k"
+    key = "k_rope" if model.shape.rope else "k_norm" if model.shape.head_norms else "k"
 
     def observe(name: str, values: Floats) -> None:
         if name.endswith((f".{key}", ".v")):

@@ -80,8 +80,10 @@ def random_checkpoint(shape: CheckpointShape, seed: int) -> Checkpoint:
     for name, size in expected_tensors(shape).items():
         values = rng.standard_normal(size)
         *_, part, kind = f".{name}".split(".")
-        if part.startswith("norm") and kind == "weight":
+        if "norm" in part and kind == "weight":
             values = 1.0 + GAIN_SPREAD * values
+            if not part.startswith("norm"):
+                values = np.abs(values) * (QUERY_SPREAD if part[0] in "qk" else 1.0)
         elif kind == "bias":
             values *= BIAS_SPREAD
         elif kind == "weight":
