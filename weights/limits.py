@@ -13,6 +13,8 @@ WEIGHT_MAX = 127
 MULT_MIN, MULT_MAX = 1 << 14, (1 << 15) - 1
 """Multipliers are normalised 15-bit numbers."""
 SHIFT_MAX = 63
+RESCALE_SHIFT_MAX = 31
+"""Of a row of the stream that only changes its unit."""
 INT32_MAX = (1 << 31) - 1
 EPS_TERM_MAX = (1 << 64) - 1
 """The width of the epsilon term in a norm's parameters."""

@@ -24,6 +24,7 @@ from weights.limits import (
     INT32_MAX,
     MULT_MAX,
     MULT_MIN,
+    RESCALE_SHIFT_MAX,
     SHIFT_MAX,
     WEIGHT_MAX,
     ModelError,
@@ -31,7 +32,7 @@ from weights.limits import (
     check_int,
     check_range,
 )
-from weights.shape import NormKind, Shape
+from weights.shape import HeadNorms, NormKind, Shape
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +92,7 @@ AnyLinear: TypeAlias = Linear | NarrowLinear
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Norm:
-    """A LayerNorm with per-channel multipliers, on an int16 row x of H elements.
+    """A norm with per-channel multipliers, on an int16 row x of H elements.
 
     V = max(1, H * sum x^2 - (sum x)^2 + eps_term), q = the normalised row in Q5.14,
     y = sat8(rs(q * gain, shift) + bias).
@@ -137,6 +138,12 @@ class Rescale:
     shift: int
     size: int
 
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        check_int("Rescale.mult", self.mult, MULT_MIN, MULT_MAX)
+        check_int("Rescale.shift", self.shift, 0, RESCALE_SHIFT_MAX)
+        check_int("Rescale.size", self.size, 1, INT32_MAX)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
@@ -154,7 +161,7 @@ class Block:
             With `Shape.head_norms` q and k are int16.
         q_norm, k_norm: norms of the int16 q and k to int8, over D lanes of each head ("head") or
             over all Q or G columns of a position ("row"); what follows reads their results. The
-            same arithmetic as of norm1, with `bias` 0.
+            same arithmetic as of norm1.
         score_mult, score_shift: scores = sat16(rs((q . k) * score_mult, score_shift)) in units of
             2^-6 of a binary logarithm: s_q * s_k * log2(e) / sqrt(head_dim) * 2^6 is folded in.
         proj: Linear (Q, H) from int8 context, int16 out at the residual scale, or at one of its own
@@ -207,6 +214,9 @@ class Block:
         _check_size("Block.proj outputs", (self.proj.outputs,), (hidden,))
         _check_size("Block.up", self.up.weight.shape, (hidden, ffn))
         _check_size("Block.down", self.down.weight.shape, (ffn, hidden))
+        for name, norm in (("o_norm", self.o_norm), ("down_norm", self.down_norm)):
+            if norm is not None:
+                _check_size(f"Block.{name}", (norm.size,), (hidden,))
         if self.gate is None:
             check_int("Block.product_mult without a gate", self.product_mult, 0, 0)
             check_int("Block.product_shift without a gate", self.product_shift, 0, 0)
@@ -264,7 +274,8 @@ class QuantizedModel:
         head: Linear (H, V), int16 logits, all channels at the one scale scales["logits"].
         scales: real value of one unit of each tensor, by name: "residual", "logits" and, per layer
             l, "h.{l}." with "q", "k", "v", "ctx", "up", "act" (the input of `down`) and, with a
-            gate, "gate" and "silu" (table[gate]).
+            gate, "gate" and "silu" (table[gate]); with `head_norms` "q_norm" and "k_norm", with
+            `part_norms` "proj" and "down", without `pre_norms` "norm1" and "norm2".
         sink: what stands at position 0, a text then begins at position 1; None for nothing.
     """
 
@@ -312,6 +323,18 @@ class QuantizedModel:
             check_int(f"QuantizedModel.{name}", getattr(shape, name), 1, INT32_MAX)
         check_int("QuantizedModel.context", shape.context, 1 + self.first, INT32_MAX)
         check_int("QuantizedModel.window", shape.window, 0, INT32_MAX)
+        if shape.head_norms not in get_args(HeadNorms):
+            raise ModelError(
+                f"QuantizedModel.head_norms: given {shape.head_norms!r}, "
+                f"allowed {get_args(HeadNorms)}"
+            )
+        for name, by_layer in (("windows", shape.windows), ("tables", shape.tables)):
+            if by_layer:
+                _check_size(f"QuantizedModel.{name}", (len(by_layer),), (shape.layers,))
+            for layer, value in enumerate(by_layer):
+                check_int(f"QuantizedModel.{name}[{layer}]", value, 0, INT32_MAX)
+        if not shape.rope:
+            _check_size("QuantizedModel.tables without rope", (len(shape.tables),), (0,))
         if shape.heads % shape.kv_heads:
             raise ModelError(
                 f"QuantizedModel.heads: given {shape.heads}, allowed multiples of kv_heads = "
@@ -346,6 +369,21 @@ class QuantizedModel:
         columns = queries + 2 * keys
         _check_size(f"{where}.qkv", block.qkv.weight.shape, (shape.hidden, columns))
         _check_size(f"{where}.proj", block.proj.weight.shape, (queries, shape.hidden))
+        kind = Norm if shape.pre_norms else Rescale
+        for name in ("norm1", "norm2"):
+            given = type(getattr(block, name))
+            if given is not kind:
+                raise ModelError(
+                    f"{where}.{name}: given a {given.__name__}, allowed a {kind.__name__}"
+                )
+        rows = (queries, keys) if shape.head_norms == "row" else (shape.head_dim,) * 2
+        for name, size in zip(("q_norm", "k_norm"), rows, strict=True):
+            norm = getattr(block, name)
+            _check_presence(f"{where}.{name}", norm, bool(shape.head_norms))
+            if norm is not None:
+                _check_size(f"{where}.{name}", (norm.size,), (size,))
+        for name in ("o_norm", "down_norm"):
+            _check_presence(f"{where}.{name}", getattr(block, name), shape.part_norms)
 
 
 def _check_presence(where: str, value: object, wanted: bool) -> None:

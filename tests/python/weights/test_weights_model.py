@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from weights.limits import ModelError
-from weights.model import Linear, Norm, QuantizedModel
+from weights.model import Linear, Norm, QuantizedModel, Rescale
 from weights.shape import Shape
 from weights.synthetic import random_model, shape_of
 
@@ -170,6 +170,63 @@ def test_gated_model_refuses(gated: QuantizedModel) -> None:
     with pytest.raises(ModelError, match=r"QuantizedModel.wpe: given one, allowed none"):
         replace(gated, wpe=np.zeros((8, 16), np.int16))
     assert gated.shape.group == 2
+
+
+def test_rescale_refuses() -> None:
+    """A factor is normalised, and within 31 bits of a shift."""
+    for field, value, message in (
+        ("mult", 99, r"Rescale.mult: given 99, allowed 16384\.\.32767"),
+        ("shift", 32, r"Rescale.shift: given 32, allowed 0\.\.31"),
+        ("size", 0, r"Rescale.size: given 0, allowed 1\.\."),
+    ):
+        with pytest.raises(ModelError, match=message):
+            replace(Rescale(1 << 14, 20, 16), **{field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("windows", (3,), r"QuantizedModel.windows: given size \(1,\), allowed \(2,\)"),
+        ("windows", (0, -1), r"QuantizedModel.windows\[1\]: given -1, allowed 0\.\."),
+        ("tables", (0, 0, 0), r"QuantizedModel.tables: given size \(3,\), allowed \(2,\)"),
+        ("tables", (0, 1), r"rope: given shape \(1, 8, 3, 2\), allowed \(2, 8, 3, 2\)"),
+        ("head_norms", "lane", r"head_norms: given 'lane', allowed \('', 'head', 'row'\)"),
+        ("head_norms", "head", r"blocks\[0\].q_norm: given none, allowed one"),
+        ("part_norms", True, r"blocks\[0\].o_norm: given none, allowed one"),
+        ("pre_norms", False, r"blocks\[0\].norm1: given a Norm, allowed a Rescale"),
+    ],
+)
+def test_other_kinds_refuse(gated: QuantizedModel, field: str, value: object, message: str) -> None:
+    """What a shape says must be in every block, and nothing else."""
+    with pytest.raises(ModelError, match=message):
+        replace(gated, shape=replace(gated.shape, **{field: value}))  # type: ignore[arg-type]
+
+
+def test_norms_of_other_sizes_are_refused(model: QuantizedModel) -> None:
+    """Of a head, of a row, and of the stream; tables are of rotations."""
+    with pytest.raises(ModelError, match=r"tables without rope: given size \(2,\), allowed \(0,\)"):
+        replace(model, shape=replace(model.shape, tables=(0, 0)))
+    heads, rows = (
+        random_model(replace(GATED, head_norms=kind, part_norms=True), 3)
+        for kind in ("head", "row")
+    )
+    one, other = heads.blocks[0], rows.blocks[0]
+    assert one.q_norm is not None
+    assert other.q_norm is not None
+    assert other.k_norm is not None
+    assert (one.q_norm.size, other.q_norm.size, other.k_norm.size) == (6, 24, 12)
+    with pytest.raises(ModelError, match=r"Block.o_norm: given size \(6,\), allowed \(16,\)"):
+        replace(one, o_norm=one.q_norm)
+    for block, message in (
+        (replace(one, q_norm=None), r"blocks\[0\].q_norm: given none, allowed one"),
+        (replace(one, down_norm=None), r"blocks\[0\].down_norm: given none, allowed one"),
+        (replace(one, k_norm=other.k_norm), r"k_norm: given size \(12,\), allowed \(6,\)"),
+        (replace(one, norm2=Rescale(1 << 14, 20, 16)), r"norm2: given a Rescale, allowed a Norm"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            replace(heads, blocks=(block, *heads.blocks[1:]))
+    with pytest.raises(ModelError, match=r"blocks\[0\].q_norm: given size \(24,\), allowed \(6,\)"):
+        replace(heads, blocks=rows.blocks)
 
 
 def test_one_shape() -> None:
