@@ -116,7 +116,12 @@ def perturbed(
 def stages(model: QuantizedModel, layer: int) -> list[TensorStage]:
     """Return the data flow of one block from position 0 on, and how each tensor is computed."""
     params, shape = model.blocks[layer], model.shape
-    wide = {"proj", "down", *("qk" if shape.head_norms else ""), *(["up"] if params.wide else [])}
+    wide = {
+        "proj",
+        "down",
+        *("qk" if shape.head_norms else ""),
+        *(("gate", "up") if params.wide else ()),
+    }
 
     def norm(name: str, source: str) -> TensorStage:
         constants: Norm | Rescale = getattr(params, name)
@@ -166,12 +171,17 @@ def stages(model: QuantizedModel, layer: int) -> list[TensorStage]:
     if model.rope is not None:
         attended += [rotation("q_rope", q, shape.heads), rotation("k_rope", k, shape.kv_heads)]
         q, k = "q_rope", "k_rope"
+    bent = [
+        TensorStage("near", ("gate",), lambda t: decoder.coarse(t["gate"], params)),
+        table("ratio", "near"),
+        TensorStage("silu", ("gate", "ratio"), lambda t: decoder.bent(t["gate"], t["ratio"])),
+    ]
     if params.gate is None:
         inner = [linear("up", "norm2"), table("act", "up")]
     else:
         inner = [
             linear("gate", "norm2"),
-            table("silu", "gate"),
+            *(bent if params.wide else [table("silu", "gate")]),
             linear("up", "norm2"),
             TensorStage("act", ("silu", "up"), lambda t: decoder.gated(t["silu"], t["up"], params)),
         ]

@@ -16,8 +16,10 @@ block, residual stream x (S, H) int16 at positions P..P+S-1:
     resid1 = sat16(x + proj); norm2 = norm8(resid1), of parallel parts norm8(x), or as norm1
     up = sat8(up(norm2))
     plain: act = table[up]; gated: gate = sat8(gate(norm2)), silu = table[gate],
-        act = sat8(rs(silu * up * product_mult, product_shift)); wide: up = sat16(up(norm2)),
-        act = sat16(rs(silu * up, product_shift))
+        act = sat8(rs(silu * up * product_mult, product_shift)); wide: gate and up sat16,
+        near = sat8(rs(gate * near_mult, near_shift)), ratio = table[near],
+        silu = sat16(rs(gate * ratio, 7)),
+        act = sat16(rs(silu * up, product_shift)) within +-act_limit
     down = sat16(down(act)), down_norm as o_norm; resid2 = sat16(resid1 + down)
 
 All functions below the public ones take any number of leading axes before (S, H).
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
 Int8Array = npt.NDArray[np.int8]
 Int16Array = npt.NDArray[np.int16]
 
+RATIO_BITS = 7
+"""Of the ratio that the gate of a wide block is multiplied by."""
 ROWS_AT_ONCE = 512
 """Positions that `forward_rows` works on at once: what fits a processor's cache is fastest."""
 
@@ -108,8 +112,10 @@ class BlockTrace:
         o_norm: (S, H) int16, proj normalised, before the residual add.
         resid1: (S, H) int16, after the add.
         norm2: (S, H) int8.
-        gate: (S, F) int8, before its table.
-        silu: (S, F) int8, table[gate].
+        gate: (S, F) int8, before its table; int16 of a wide block.
+        near: (S, F) int8, the gate in coarse units, which choose the ratio; of a wide block.
+        ratio: (S, F) int8, what the gate is multiplied by, table[near]; of a wide block.
+        silu: (S, F), the type of `gate`, the activation of it.
         up: (S, F) int8, before the table or the product; int16 of a wide block.
         act: (S, F), the same type, the input of `down`.
         down: (S, H) int16, before the residual add, or before its norm.
@@ -134,8 +140,10 @@ class BlockTrace:
     o_norm: Int16Array | None
     resid1: Int16Array
     norm2: Int8Array
-    gate: Int8Array | None
-    silu: Int8Array | None
+    gate: Int8Array | Int16Array | None
+    near: Int8Array | None
+    ratio: Int8Array | None
+    silu: Int8Array | Int16Array | None
     up: Int8Array | Int16Array
     act: Int8Array | Int16Array
     down: Int16Array
@@ -230,14 +238,26 @@ def residual_add(x: Int16Array, y: Int16Array) -> Int16Array:
     return sat16(as_int64(x) + as_int64(y))
 
 
-def gated(silu: Int8Array, up: IntArray, params: Block) -> Int8Array | Int16Array:
+def coarse(gate: Int16Array, params: Block) -> Int8Array:
+    """Return sat8(rs(gate * near_mult, near_shift)), what the table of a wide block is read by."""
+    return sat8(rs(multiply(gate, params.near_mult), params.near_shift))
+
+
+def bent(gate: Int16Array, ratio: Int8Array) -> Int16Array:
+    """Return sat16(rs(gate * ratio, 7)), the activation of a wide block."""
+    return sat16(rs(as_int64(gate) * as_int64(ratio), RATIO_BITS))
+
+
+def gated(silu: IntArray, up: IntArray, params: Block) -> Int8Array | Int16Array:
     """Return the input of `down` of a gated feed-forward.
 
-    sat8(rs(silu * up * mult, shift)), or where it is wide sat16(rs(silu * up, shift)).
+    sat8(rs(silu * up * mult, shift)), or where it is wide sat16(rs(silu * up, shift)) limited to
+    +-act_limit.
     """
     pair = as_int64(silu) * as_int64(up)
     if params.wide:
-        return sat16(rs(pair, params.product_shift))
+        limit = params.act_limit
+        return np.clip(sat16(rs(pair, params.product_shift)), -limit, limit)
     return sat8(rs(multiply(pair, params.product_mult), params.product_shift))
 
 
@@ -367,15 +387,22 @@ def _block(model: QuantizedModel, layer: int, x: Int16Array, past: KeyValues | N
     o_norm = None if params.o_norm is None else part_norm(model, proj, params.o_norm)
     resid1 = residual_add(x, proj if o_norm is None else o_norm)
     norm2 = norm(model, x if shape.parallel else resid1, params.norm2)
-    gate = silu = None
+    gate: Int8Array | Int16Array | None = None
+    silu: Int8Array | Int16Array | None = None
+    near = ratio = None
     up: Int8Array | Int16Array
     act: Int8Array | Int16Array
     if params.gate is None:
         plain = linear8(norm2, params.up)
         up, act = plain, apply_table(plain, params.table)
+    elif params.wide:
+        up, gate = linear16(norm2, params.up), linear16(norm2, params.gate)
+        near = coarse(gate, params)
+        ratio = apply_table(near, params.table)
+        silu = bent(gate, ratio)
+        act = gated(silu, up, params)
     else:
-        up = (linear16 if params.wide else linear8)(norm2, params.up)
-        gate = linear8(norm2, params.gate)
+        up, gate = linear8(norm2, params.up), linear8(norm2, params.gate)
         silu = apply_table(gate, params.table)
         act = gated(silu, up, params)
     down = linear16(act, params.down)
@@ -398,6 +425,8 @@ def _block(model: QuantizedModel, layer: int, x: Int16Array, past: KeyValues | N
         resid1=resid1,
         norm2=norm2,
         gate=gate,
+        near=near,
+        ratio=ratio,
         silu=silu,
         up=up,
         act=act,

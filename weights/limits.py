@@ -15,6 +15,7 @@ MULT_MIN, MULT_MAX = 1 << 14, (1 << 15) - 1
 SHIFT_MAX = 63
 RESCALE_SHIFT_MAX = 31
 """Of a row of the stream that only changes its unit."""
+INT16_MAX = (1 << 15) - 1
 INT32_MAX = (1 << 31) - 1
 EPS_TERM_MAX = (1 << 64) - 1
 """The width of the epsilon term in a norm's parameters."""

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from weights.formats.linear import NarrowLinear
 from weights.limits import (
     EPS_TERM_MAX,
+    INT16_MAX,
     INT32_MAX,
     MULT_MAX,
     MULT_MIN,
@@ -176,8 +177,12 @@ class Block:
         gate: Linear (H, F), int8 out, of a gated feed-forward; None without.
         product_mult, product_shift: with a gate the input of `down` is
             sat8(rs(table[gate] * up * product_mult, product_shift)); 0 without.
-        wide: `up` gives int16, and with product_mult 0 the input of `down` is the int16
-            sat16(rs(table[gate] * up, product_shift)).
+        wide: `gate` and `up` give int16, the table has activation(x) / x in units of 1/127, and
+            with near = sat8(rs(gate * near_mult, near_shift)) and product_mult 0
+            silu = sat16(rs(gate * table[near], 7)), and the input of `down` is
+            sat16(rs(silu * up, product_shift)) limited to -act_limit and act_limit.
+        near_mult, near_shift: of a wide block, 0 without.
+        act_limit: 1 to 32767 of a wide block, 0 without.
     """
 
     norm1: Norm | Rescale
@@ -193,15 +198,13 @@ class Block:
     product_mult: int = 0
     product_shift: int = 0
     wide: bool = False
+    near_mult: int = 0
+    near_shift: int = 0
+    act_limit: int = 0
     q_norm: Norm | None = None
     k_norm: Norm | None = None
     o_norm: Norm | None = None
     down_norm: Norm | None = None
-
-    @property
-    def largest_act(self) -> int:
-        """The largest magnitude that the input of `down` can have."""
-        return min(1 << 15, 1 << 22 >> self.product_shift) if self.wide else 1 << 7
 
     def __post_init__(self) -> None:
         """Check the parts, and that they fit together."""
@@ -224,11 +227,22 @@ class Block:
             _check_size("Block.gate", self.gate.weight.shape, (hidden, ffn))
             if self.wide:
                 check_int("Block.product_mult of a wide block", self.product_mult, 0, 0)
-                bound = accumulator_bound(self.down, self.largest_act)
+                check_int("Block.near_mult", self.near_mult, MULT_MIN, MULT_MAX)
+                check_int("Block.near_shift", self.near_shift, 0, SHIFT_MAX)
+                check_int("Block.act_limit", self.act_limit, 1, INT16_MAX)
+                bound = accumulator_bound(self.down, self.act_limit)
                 check_int("Block.down with an int16 input: accumulator bound", bound, 0, INT32_MAX)
             else:
                 check_int("Block.product_mult", self.product_mult, MULT_MIN, MULT_MAX)
+                check_int("Block.act_limit without int16", self.act_limit, 0, 0)
             check_int("Block.product_shift", self.product_shift, 0, SHIFT_MAX)
+
+
+def largest_input(layer: AnyLinear) -> int:
+    """Return the largest magnitude of inputs with which no x @ weight + bias can leave int32."""
+    sums = np.abs(layer.weight.astype(np.int64)).sum(axis=0)
+    room = INT32_MAX - np.abs(layer.bias.astype(np.int64))
+    return int((room // np.maximum(sums, 1)).min())
 
 
 def accumulator_bound(layer: AnyLinear, largest: int) -> int:
@@ -274,7 +288,7 @@ class QuantizedModel:
         head: Linear (H, V), int16 logits, all channels at the one scale scales["logits"].
         scales: real value of one unit of each tensor, by name: "residual", "logits" and, per layer
             l, "h.{l}." with "q", "k", "v", "ctx", "up", "act" (the input of `down`) and, with a
-            gate, "gate" and "silu" (table[gate]); with `head_norms` "q_norm" and "k_norm", with
+            gate, "gate" and "silu" (its activation); with `head_norms` "q_norm" and "k_norm", with
             `part_norms` "proj" and "down", without `pre_norms` "norm1" and "norm2".
         sink: what stands at position 0, a text then begins at position 1; None for nothing.
     """

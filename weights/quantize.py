@@ -44,7 +44,7 @@ from weights.formats.rounding import (
     rounded_int8,
 )
 from weights.importer import load_checkpoint
-from weights.limits import INT32_MAX, WEIGHT_MAX
+from weights.limits import INT16_MAX, WEIGHT_MAX
 from weights.model import (
     AnyLinear,
     Block,
@@ -53,12 +53,11 @@ from weights.model import (
     QuantizedModel,
     Rescale,
     Sink,
-    accumulator_bound,
+    largest_input,
 )
 from weights.reference import Floats, activation, rope_table
 from weights.sink import sink_rows
 
-INT16_MAX = 32767
 RESIDUAL_MARGIN = 1.25
 """Headroom of the int16 scales over the largest magnitude that calibration saw."""
 SCORE_FRACTION_BITS = 6
@@ -70,6 +69,10 @@ ROPE_ONE = 1 << 14
 BIAS_LIMIT = 1 << 30
 MAX_INPUTS = BIAS_LIMIT // (128 * WEIGHT_MAX)
 """The longest inner dimension for which 2^30 + 128 * 127 * K stays inside int32: 66,052."""
+NEAR = 8.0 / INT8_MAX
+"""One unit of the gate of a wide block where the ratio of the activation to it is looked up."""
+RATIO_BITS = 7
+"""Of that ratio."""
 AT_ONCE = 1 << 12
 """Tokens whose rows and columns are rounded at once: float64 copies of all take much memory."""
 
@@ -225,7 +228,8 @@ def _quantize_block(
     unit["ctx"] = unit["v"]
     wide = _wide(shape, scales)
     if wide:
-        unit["up"] = _int16_unit(scales, f"{at}.up")
+        unit |= {key: _int16_unit(scales, f"{at}.{key}") for key in ("gate", "up")}
+        unit["silu"] = unit["gate"] * (1 << RATIO_BITS) / INT8_MAX
     if shape.head_norms:
         unit |= {key: _int16_unit(scales, f"{at}.{key}") for key in ("q", "k")}
     added = {"o": residual, "down": residual}
@@ -252,7 +256,8 @@ def _quantize_block(
     score = unit[heads[0]] * unit[heads[1]] * math.log2(math.e) / math.sqrt(shape.head_dim)
     score_mult, score_shift = multiplier(f"{at}.scores", score * (1 << SCORE_FRACTION_BITS))
     before, after = ("gate", "silu") if shape.gated else ("up", "act")
-    product_mult, product_shift = 0, 0
+    product_mult, product_shift, act_limit = 0, 0, 0
+    near_mult, near_shift = multiplier(f"{at}.near", unit["gate"] / NEAR) if wide else (0, 0)
     if shape.gated and not wide:
         product = unit["silu"] * unit["up"] / unit["act"]
         product_mult, product_shift = multiplier(f"{at}.product", product)
@@ -271,7 +276,8 @@ def _quantize_block(
 
     if wide:
         least = _int16_unit(scales, f"{at}.act")
-        product_shift, down = _wide_down(unit["silu"] * unit["up"], least, down_of)
+        product = unit["silu"] * unit["up"]
+        product_shift, act_limit, down = _wide_down(product, least, down_of)
         unit["act"] = unit["silu"] * unit["up"] * 2.0**product_shift
     else:
         down = down_of(unit["act"])
@@ -299,12 +305,17 @@ def _quantize_block(
         ),
         norm2=second.norm,
         up=up,
-        table=activation_table(shape.activation, unit[before], unit[after]),
+        table=ratio_table(shape.activation)
+        if wide
+        else activation_table(shape.activation, unit[before], unit[after]),
         down=down,
         gate=gate[0] if gate else None,
         product_mult=product_mult,
         product_shift=product_shift,
         wide=wide,
+        near_mult=near_mult,
+        near_shift=near_shift,
+        act_limit=act_limit,
         **behind,
     )
 
@@ -316,27 +327,30 @@ def _int16_unit(scales: ActivationScales, name: str) -> float:
 
 def _wide(shape: CheckpointShape, scales: ActivationScales) -> bool:
     """Whether the inner tensors of a feed-forward are int16: where large values carry much."""
-    return shape.gated and scales.sink is not None
+    bounded = np.abs(_ratios(shape.activation)).max() <= 1.0
+    return shape.gated and scales.sink is not None and bool(bounded)
 
 
 def _wide_down(
     product: float, unit: float, down_of: Callable[[float], AnyLinear]
-) -> tuple[int, AnyLinear]:
-    """Return the shift of a wide product, and `down` behind it.
+) -> tuple[int, int, AnyLinear]:
+    """Return shift and limit of a wide product, and `down` behind it.
 
     Args:
         product: real value of one unit of silu times one of `up`.
-        unit: that the shifted product is to have at least.
+        unit: that the shifted product is to have at least; INT16_MAX of it are its range.
         down_of: the layer for inputs of a unit.
 
-    An accumulator cannot overflow: the product has 22 bits, and the shift leaves so many that any
-    input stays inside int32.
+    An accumulator cannot overflow: the limit is the largest with which any input stays inside
+    int32, and the shift is so large that the limit cuts off nothing of the range.
     """
     shift = max(0, math.ceil(math.log2(unit / product)))
     while True:
-        down = down_of(product * 2.0**shift)
-        if accumulator_bound(down, min(1 << 15, 1 << 22 >> shift)) <= INT32_MAX:
-            return shift, down
+        shifted = product * 2.0**shift
+        down = down_of(shifted)
+        limit = min(INT16_MAX, largest_input(down))
+        if limit * shifted >= INT16_MAX * unit:
+            return shift, limit, down
         shift += 1
 
 
@@ -494,6 +508,20 @@ def _joined(layers: list[AnyLinear]) -> AnyLinear:
         mult=np.concatenate([layer.mult for layer in layers]),
         shift=np.concatenate([layer.shift for layer in layers]),
     )
+
+
+def _ratios(name: str) -> Reals:
+    """Return activation(x) / x for the 256 inputs of a table in units of NEAR."""
+    inputs = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float64) * NEAR
+    inputs = np.where(inputs == 0, NEAR * 1e-6, inputs)
+    ratios: Reals = activation(name, inputs) / inputs
+    return ratios
+
+
+def ratio_table(name: str) -> npt.NDArray[np.int8]:
+    """Return the (256,) int8 table of activation(x) / x in units of 1/127, x in units of NEAR."""
+    table: npt.NDArray[np.int8] = to_int(_ratios(name) * INT8_MAX, np.int8, -INT8_MAX, INT8_MAX)
+    return table
 
 
 def activation_table(name: str, in_scale: float, out_scale: float) -> npt.NDArray[np.int8]:

@@ -24,7 +24,8 @@ class Shape:
         rope: q and k are rotated by their position; else positions are learned rows that are added
             to those of the tokens.
         gated: the feed-forward is down(activation(gate(x)) * up(x)), else down(activation(up(x))).
-        wide: of a gated one, `up` and the product are int16 where integers compute it, else int8.
+        wide: of a gated one, gate, `up` and their product are int16 where integers compute it, else
+            int8.
         windows: `window` of each layer where they differ; () for the same in all.
         tables: number of each layer's table of rotations; () for the first in all.
         parallel: the feed-forward reads what attention reads, and both are added to it.

@@ -131,9 +131,14 @@ def test_inner_tensors_of_a_gated_model_are_int16() -> None:
     block, real = trace.blocks[0], seen["h.0.act"][0, 1:]
     assert block.up.dtype == block.act.dtype == np.int16
     assert block.silu is not None
+    assert block.gate is not None
+    assert block.gate.dtype == block.silu.dtype == np.int16
+    bent = reference.activation("silu", block.gate * model.scales["h.0.gate"])
+    assert np.abs(block.silu * model.scales["h.0.silu"] - bent).max() < 0.01 * np.abs(bent).max()
     product = block.silu.astype(np.int64) * block.up
-    shift = model.blocks[0].product_shift
-    np.testing.assert_array_equal(block.act, (product + (1 << shift >> 1)) >> shift)
+    shift, limit = model.blocks[0].product_shift, model.blocks[0].act_limit
+    rounded = (product + (1 << shift >> 1)) >> shift
+    np.testing.assert_array_equal(block.act, np.clip(rounded, -limit, limit))
     unit, rough = model.scales["h.0.act"], scales.ranges["h.0.act"] / 127
     assert unit < rough / 50
     assert np.abs(block.act * unit - real).max() < 0.1 * np.abs(real).max()
@@ -141,19 +146,20 @@ def test_inner_tensors_of_a_gated_model_are_int16() -> None:
 
 
 def test_an_int16_input_cannot_overflow_an_accumulator() -> None:
-    """The shift grows until no input can; a block that could is refused."""
+    """The limit is the largest with which none can; a block that could is refused."""
     weight = np.full((2000, 1), 127, np.int8)
     one = np.ones(1, np.int32)
     layer = Linear(weight, one, np.full(1, 1 << 14, np.uint16), np.zeros(1, np.uint8))
-    shift, down = _wide_down(1.0, 1.0, lambda _: layer)
+    shift, limit, down = _wide_down(1.0, 1.0, lambda _: layer)
     assert down is layer
-    assert shift == 9
-    assert accumulator_bound(layer, 1 << 22 >> shift) <= INT32_MAX
-    assert accumulator_bound(layer, 1 << 22 >> shift - 1) > INT32_MAX
+    assert accumulator_bound(layer, limit) <= INT32_MAX < accumulator_bound(layer, limit + 1)
+    assert limit << shift >= 32_767 > limit << shift - 1, "nothing of the range is cut off"
+    easy = replace(layer, weight=np.ones((2000, 1), np.int8))
+    assert _wide_down(1.0, 3.0, lambda _: easy)[:2] == (2, 32_767)
     wide = random_model(replace(SHAPES["llama"], ffn=2000), 1, SINK).blocks[0]
     steep = replace(wide.down, weight=np.full_like(wide.down.weight, 127))
     with pytest.raises(ModelError, match="down with an int16 input: accumulator bound: given"):
-        replace(wide, down=steep, product_shift=4)
+        replace(wide, down=steep, act_limit=32_767)
     with pytest.raises(ModelError, match="product_mult of a wide block: given 16384, allowed 0"):
         replace(wide, product_mult=1 << 14)
 
