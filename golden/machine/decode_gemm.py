@@ -266,7 +266,8 @@ def decode_gemm(at: Dispatch) -> GemmOperation | Dropped:
     at.require_sram(c, a, b, d, sums)
     m, n, k = (dimension.value for dimension in dims)
     share = _share(mode, n, k, at.config.tile)
-    if m == 0 or n == 0:
+    back = layout.accumulate and mode.out == GemmOut.INT32 and d_word == word.dst
+    if m == 0 or n == 0 or (k == 0 and back and prefix.cp == prefix.dp):
         return Dropped(share)
     c, a, b, d, sums = layout.place(m, n, k)
     scaled = mode.q is QForm.SCALE

@@ -30,16 +30,22 @@ module npu_extents
   endfunction
 
   dim_t m, n, k;
-  logic nothing, context_full;
+  logic nothing, context_full, same_place;
 
   assign m = value(word.m, len_i, entry_i.prefix.base);
   assign n = value(word.n, len_i, entry_i.prefix.base);
   assign k = value(word.k, len_i, entry_i.prefix.base);
 
+  // Partial sums that would go back to where they come from
+  assign same_place = word.flags[FlagAccumulate] && !word.flags[FlagRequant] &&
+                      gemm_d(word, gemm_mode(word), entry_i.has_prefix, entry_i.prefix) == word.dst &&
+                      entry_i.prefix.cp == entry_i.prefix.dp;
+
   always_comb begin
     nothing = 1'b0;
     unique case (word.opcode)
-      OpGemm, OpVec, OpSoftmax, OpLayernorm, OpRmsnorm, OpRope, OpGelu, OpSilu:
+      OpGemm: nothing = m == '0 || n == '0 || (k == '0 && same_place);
+      OpVec, OpSoftmax, OpLayernorm, OpRmsnorm, OpRope, OpGelu, OpSilu:
       nothing = m == '0 || n == '0;
       OpKvRead: nothing = k == '0;
       default: ;

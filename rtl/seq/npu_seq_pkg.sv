@@ -61,7 +61,7 @@ package npu_seq_pkg;
     dim_t m;             // rows
     dim_t n;             // columns of GEMM and SOFTMAX
     dim_t k;             // inner dimension of GEMM, positions of KV_READ
-    logic nothing;       // no rows, columns or positions: there is nothing to do
+    logic nothing;       // no rows, columns, positions or new sums: there is nothing to do
     logic context_full;  // SOFTMAX: more keys than columns
   } extents_t;
 
@@ -81,7 +81,7 @@ package npu_seq_pkg;
   typedef struct packed {
     logic      ready;         // K/V, EMBED: some cycles after the instruction
     engine_e   engine;        // that takes it; EngSeq: none
-    logic      nothing;       // no rows, columns or positions: there is nothing to do
+    logic      nothing;       // no rows, columns, positions or new sums: there is nothing to do
     logic      context_full;  // more keys than columns or than the cache takes
     logic      bad_address;   // outside the 32-bit address space or misaligned
     logic      bad_range;     // operands whose place depends on registers leave the SRAM

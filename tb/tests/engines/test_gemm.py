@@ -34,7 +34,7 @@ from tb.stimulus.random_case import Generator, instruction
 from tb.stimulus.sram_space import NoRoomError, Space
 
 TAGS = ("gemm", "random")
-TIMED = ("test_gemm_argmax_time",)
+TIMED = ("test_gemm_argmax_time", "test_gemm_idle_sums_time")
 
 B_FORMS = (
     (GemmB.ROW_MAJOR, False),
@@ -348,3 +348,39 @@ async def test_gemm_empty_sums(dut: Dut) -> None:
     program, stream = build_program(bench, makers)
     execution = await bench.execute(program, stream, limit=1_000_000)
     assert execution.finish.error is None, str(execution.finish.error)
+
+
+def _partial_sums(place: str, keys: int, count: int) -> list[Instruction]:
+    """Return products of dynamic inner length that are added to partial sums in SRAM.
+
+    Args:
+        place: operands of C and D.
+        keys: that there are, one behind the first position.
+        count: products.
+    """
+    product = f"GEMM src0=0x800 src1=0x1000 M=3 N=32 K=len-1<=48 A=u16 B=tile out=i32 acc {place}"
+    text = f"DMA_LOAD dst=0x0 off=0 M=1 N=16384 b=0\nBARRIER\nSET POS v={keys}\n"
+    return assemble(text + f"{product}\nBARRIER gemm\n" * count + "END").instructions
+
+
+@cocotb.test
+async def test_gemm_idle_sums_time(dut: Dut) -> None:
+    """Nothing that is added to sums at their own place takes no time; at another it is a copy."""
+    bench = await Bench.start(dut)
+    bench.memory.stage(INPUT, bench.random.bytes(16384))
+    cycles = {}
+    for keys in (0, 1, 48):
+        for place in (
+            "dst=0x2000 d=0x2000",
+            "dst=0x2000 d=0x3000",
+            "dst=0x2000 d=0x2000 cp=0x100 dp=0x100",
+        ):
+            for count in (1, 33):
+                execution = await bench.execute(_partial_sums(place, keys, count))
+                assert execution.finish.error is None, str(execution.finish.error)
+                cycles[keys, place, count] = execution.finish.counters.cycles
+    for keys in (0, 1, 48):
+        for place in {place for _, place, _ in cycles}:
+            each = (cycles[keys, place, 33] - cycles[keys, place, 1]) / 32
+            idle = keys == 0 and "d=0x2000" in place.split()
+            assert each < 12 if idle else each > 60, f"{keys} keys, {place}: {each} cycles each"
