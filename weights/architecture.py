@@ -10,17 +10,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from weights.checkpoint import CheckpointError, CheckpointShape, expected_tensors
+import numpy as np
+import numpy.typing as npt
+
+from weights.checkpoint import (
+    CheckpointError,
+    CheckpointShape,
+    Float32,
+    Tensors,
+    expected_tensors,
+)
+
+Factors = Mapping[str, float | npt.NDArray[np.float64]]
+"""Numbers, or one for every column, by parts of a Checkpoint."""
 
 MAX_SIZE = 1 << 24
 """The largest dimension of a config; what a chip takes is less and is the compiler's business."""
-ROPE_THETA = 10000.0
-"""The base of rotary embeddings where config.json gives none."""
-SCALINGS = ("linear", "dynamic")
-"""Kinds of rotary scaling that change nothing inside the context if their factor is 1."""
 NEUTRAL: dict[str, tuple[object, ...]] = {
     "add_cross_attention": (False,),
     "alibi": (False,),
@@ -36,7 +44,6 @@ NEUTRAL: dict[str, tuple[object, ...]] = {
     "no_rope_layers": (None,),
     "num_experts": (None,),
     "num_local_experts": (None,),
-    "partial_rotary_factor": (None, 1),
     "qk_layernorm": (False,),
     "quantization_config": (None,),
     "query_pre_attn_scalar": (None,),
@@ -118,51 +125,6 @@ class Config:
         if not any(type(given) is type(one) and given == one for one in _spelled(allowed)):
             raise self.refusal(field, " or ".join(map(repr, allowed)), given)
 
-    def rope_theta(self) -> float:
-        """Return the base of a plain rotary embedding over whole heads.
-
-        transformers 5 writes rope_parameters, earlier versions rope_theta and rope_scaling.
-        """
-        maps: list[tuple[str, dict[str, Any]]] = []
-        if self.content.get("rope_theta") is not None:
-            maps.append(("", {"rope_theta": self.content["rope_theta"]}))
-        for field in ("rope_parameters", "rope_scaling"):
-            given = self.content.get(field)
-            if given is None:
-                continue
-            if not isinstance(given, dict):
-                raise self.refusal(field, "null or a map")
-            maps.append((f"{field}.", given))
-        thetas = [self._theta(prefix, given) for prefix, given in maps]
-        found = {theta for theta in thetas if theta is not None}
-        if len(found) > 1:
-            raise self.refusal("rope_theta", "one value throughout config.json", sorted(found))
-        return found.pop() if found else ROPE_THETA
-
-    def _theta(self, prefix: str, options: dict[str, Any]) -> float | None:
-        """Return rope_theta of a map of rotary options, which may hold nothing that changes it."""
-        factor = options.get("factor")
-        by_one = type(factor) in (int, float) and factor == 1
-        kinds = ("default", *SCALINGS) if by_one else ("default",)
-        for key in ("rope_type", "type"):
-            if options.get(key, "default") not in kinds:
-                allowed = f"'default', or {' or '.join(map(repr, SCALINGS))} with factor 1"
-                raise self.refusal(prefix + key, allowed, options[key])
-        if factor is not None and not by_one:
-            raise self.refusal(f"{prefix}factor", "1", factor)
-        known = {"rope_type", "type", "rope_theta", "partial_rotary_factor", "factor"}
-        for key in sorted(options.keys() - known):
-            raise self.refusal(prefix + key, f"no options but {sorted(known)}", options[key])
-        share = options.get("partial_rotary_factor", 1)
-        if share != 1:
-            raise self.refusal(f"{prefix}partial_rotary_factor", "1", share)
-        theta = options.get("rope_theta")
-        if theta is None:
-            return None
-        if type(theta) not in (int, float) or not 1 < theta < math.inf:
-            raise self.refusal(f"{prefix}rope_theta", "a number above 1", theta)
-        return float(theta)
-
     def layer_types(self, layers: int) -> str | None:
         """Return the kind of attention that layer_types gives to all layers, None if absent."""
         given = self.content.get("layer_types")
@@ -189,17 +151,57 @@ class Stored:
         name: in the file, without the architecture's prefix.
         parts: names in the Checkpoint; several lie beside one another along the last axis.
         transposed: a matrix is (out, in), as torch.nn.Linear has it.
+        order: which column of the file, or element of a vector, each column of the parts is; None:
+            as they lie.
+        skipped: rows in front that stand for nothing.
+        offset: is added to what the file has.
+        copies: further tensors of the Checkpoint, each the same as all parts.
     """
 
     name: str
     parts: tuple[str, ...]
     transposed: bool = False
+    order: npt.NDArray[np.int64] | None = field(default=None, compare=False)
+    skipped: int = 0
+    offset: float = 0.0
+    copies: tuple[str, ...] = ()
 
-    def size(self, expected: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    def size(self, expected: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
         """Return the shape in the file, from the shapes of the parts."""
         sizes = [expected[part] for part in self.parts]
         whole = (*sizes[0][:-1], sum(size[-1] for size in sizes))
+        if self.skipped:
+            whole = (whole[0] + self.skipped, *whole[1:])
         return whole[::-1] if self.transposed else whole
+
+    def read(self, stored: Float32, expected: Mapping[str, tuple[int, ...]]) -> Tensors:
+        """Return the tensors of a Checkpoint of that in the file."""
+        whole = (stored.T if self.transposed else stored)[self.skipped :]
+        if self.order is not None:
+            whole = whole[..., self.order]
+        if self.offset:
+            whole = whole + np.float32(self.offset)
+        ends = np.cumsum([expected[part][-1] for part in self.parts])[:-1]
+        found = dict(zip(self.parts, np.split(whole, ends, axis=-1), strict=True))
+        return found | dict.fromkeys(self.copies, whole)
+
+    def written(self, tensors: Tensors) -> Float32:
+        """Return the tensor in the file.
+
+        Raises:
+            ValueError: a copy is another tensor.
+        """
+        whole = np.concatenate([tensors[part] for part in self.parts], axis=-1)
+        for name in self.copies:
+            if not np.array_equal(tensors[name], whole):
+                raise ValueError(f"{name}: given another tensor, allowed {self.parts[0]}'s")
+        if self.offset:
+            whole = whole - np.float32(self.offset)
+        if self.order is not None:
+            whole = whole[..., np.argsort(self.order)]
+        gone = np.zeros((self.skipped, *whole.shape[1:]), np.float32)
+        whole = np.concatenate([gone, whole]) if self.skipped else whole
+        return np.ascontiguousarray(whole.T if self.transposed else whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +241,10 @@ class Architecture:
         parse: config.json to CheckpointShape; refuses what the pipeline does not compute.
         write: CheckpointShape to config.json, without model_type and architectures.
         stored: every tensor of a file but the head, whose name is `head`, (V, H).
+        options: of NEUTRAL, those that `parse` reads itself.
+        factors: what is not in a file's tensors but multiplies them: by "h.{l}.q" and the like, or
+            by "q" for all layers, or a norm, "embed" or "head".
+        renamed: other names of stored tensors, without prefix, by what they are called elsewhere.
         gguf: how GGUF files hold it, under its family's name; None: they do not.
         linear: matrices of layers are stored (out, in), as torch.nn.Linear has them.
     """
@@ -252,6 +258,9 @@ class Architecture:
     write: Callable[[CheckpointShape], dict[str, object]]
     stored: Callable[[CheckpointShape], list[Stored]]
     head: str = "lm_head.weight"
+    options: tuple[str, ...] = ()
+    factors: Callable[[Config, CheckpointShape], Factors] = lambda config, shape: {}
+    renamed: Mapping[str, str] = field(default_factory=dict)
     gguf: GgufForm | None = None
     linear: bool = True
 
@@ -264,16 +273,62 @@ class Architecture:
         given = config.content.get("architectures") or [self.classes[0]]
         if not isinstance(given, list) or any(name not in self.classes for name in given):
             raise config.refusal("architectures", str(list(self.classes)))
-        for field, allowed in NEUTRAL.items():
-            config.fixed(field, *allowed)
+        for name, allowed in NEUTRAL.items():
+            if name not in self.options:
+                config.fixed(name, *allowed)
         return self.parse(config)
 
     def layout(self, shape: CheckpointShape) -> list[Stored]:
         """Return every tensor of a file, a head of its own included."""
         head = [] if shape.tied else [Stored(self.head, ("head",), transposed=True)]
+        if "head" in shape.biases:
+            head.append(Stored(self.head.removesuffix("weight") + "bias", ("head.bias",)))
         return self.stored(shape) + head
 
     def sizes(self, shape: CheckpointShape) -> dict[str, tuple[int, ...]]:
         """Return name, without prefix, and shape of every tensor of a file."""
         expected = expected_tensors(shape)
         return {one.name: one.size(expected) for one in self.layout(shape)}
+
+    def full_name(self, name: str) -> str:
+        """Return a stored name with the prefix that it has."""
+        outside = name.startswith(self.head.removesuffix("weight"))
+        return name if outside else self.prefix + name
+
+    def multiplied(
+        self, config: Config, shape: CheckpointShape, tensors: Tensors, *, back: bool = False
+    ) -> Tensors:
+        """Return the tensors of a Checkpoint from those of a file, or with `back` those of it."""
+        factors = dict(self.factors(config, shape))
+        name = {"": "q", "head": "q_norm", "row": "q_norm"}[shape.head_norms]
+        for layer in range(shape.layers if shape.rope else 0):
+            rotation = shape.rotation(shape.table_of(layer))
+            if rotation.attention_factor != 1:  # of q and of k: all of it is in q here
+                lanes = np.where(rotation.turned(shape.head_dim), rotation.attention_factor**2, 1.0)
+                heads = 1 if shape.head_norms == "head" else shape.heads
+                factors[f"h.{layer}.{name}"] = np.tile(lanes, heads)
+        return {name: _times(name, value, factors, back) for name, value in tensors.items()}
+
+
+def _times(name: str, tensor: Float32, factors: Factors, back: bool) -> Float32:
+    """Return a tensor multiplied by its factors, or divided by them."""
+    whole = name.removesuffix(".weight").removesuffix(".bias")
+    for key in {whole, whole.split(".")[-1]} & factors.keys():
+        factor = factors[key]
+        tensor = np.asarray(tensor / factor if back else tensor * factor, np.float32)
+    return tensor
+
+
+def stream_factors(
+    shape: CheckpointShape, *, embedding: float = 1.0, logits: float = 1.0
+) -> Factors:
+    """Return factors that multiply embeddings and logits, of a tied head as well.
+
+    What the head reads is multiplied, so that it may stay the token table.
+    """
+    return {"embed": embedding, "norm": logits / (embedding if shape.tied else 1.0)}
+
+
+def attention_factor(shape: CheckpointShape, scale: float) -> Factors:
+    """Return factors with which scores are q . k times a scale other than 1 / sqrt(head_dim)."""
+    return {"q_norm" if shape.head_norms else "q": scale * math.sqrt(shape.head_dim)}

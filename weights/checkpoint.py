@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from weights.rotation import Rotation
 from weights.shape import Shape
 
 Float32 = npt.NDArray[np.float32]
@@ -39,6 +40,9 @@ class CheckpointShape(Shape):
         rope_theta: with `rope` the base of the rotary embedding of q and k, lanes t and
             t + head_dim / 2 being a pair.
         tied: the head is the transposed token table.
+        rotations: the tables that `tables` numbers; () for one that turns whole heads, unscaled.
+        score_cap: scores s become c tanh(s / c) before what is hidden is left out; 0: they do not.
+        logit_cap: the same of logits.
     """
 
     epsilon: float
@@ -46,6 +50,9 @@ class CheckpointShape(Shape):
     biases: tuple[str, ...] = ()
     rope_theta: float = 0.0
     tied: bool = False
+    rotations: tuple[Rotation, ...] = ()
+    score_cap: float = 0.0
+    logit_cap: float = 0.0
 
     def __post_init__(self) -> None:
         """Check what the parts demand of one another."""
@@ -59,6 +66,12 @@ class CheckpointShape(Shape):
                 f"Shape: head_dim: given {self.head_dim}, allowed an even number (rotary pairs)"
             )
 
+    def rotation(self, number: int) -> Rotation:
+        """Return what makes the table of a number."""
+        if self.rotations:
+            return self.rotations[number]
+        return Rotation(self.rope_theta, self.head_dim)
+
 
 def check_generation(shape: CheckpointShape) -> None:
     """Raise CheckpointError for a decoder that has what the programs of generation lack."""
@@ -71,6 +84,7 @@ def check_generation(shape: CheckpointShape) -> None:
             "parallel parts": shape.parallel,
             "windows of layers": shape.windows,
             "rotations of layers": shape.tables,
+            "a cap of scores": shape.score_cap,
             "a bias of the head": "head" in shape.biases,
         }.items()
         if found
@@ -205,7 +219,10 @@ DIGESTED = (
     "tied",
 )
 """What of a shape counts in a digest, in this order: scale files on disk depend on it."""
-DIGESTED_IF_SET = ("windows", "tables", "parallel", "head_norms", "pre_norms", "part_norms")
+DIGESTED_IF_SET = (
+    *("windows", "tables", "parallel", "head_norms", "pre_norms", "part_norms"),
+    *("rotations", "score_cap", "logit_cap"),
+)
 """What counts only where it is not as most decoders have it."""
 
 

@@ -46,6 +46,9 @@ class Operations(Protocol[T]):
     def activate(self, name: str, x: T) -> T:
         """Return the activation of every element."""
 
+    def cap(self, name: str, x: T, most: float) -> T:
+        """Return most tanh(x / most) of every element."""
+
     def multiply(self, name: str, a: T, b: T) -> T:
         """Return products of elements."""
 
@@ -61,7 +64,8 @@ def decoder(do: Operations[T], shape: CheckpointShape) -> T:
         attended = do.add(f"{at}.attended", x, _attention(do, shape, layer, x))
         inner = _feed_forward(do, shape, at, x if shape.parallel else attended)
         x = do.add(f"{at}.residual", attended, inner)
-    return do.linear("head", do.norm("norm", x))
+    logits = do.linear("head", do.norm("norm", x))
+    return do.cap("capped", logits, shape.logit_cap) if shape.logit_cap else logits
 
 
 def _attention(do: Operations[T], shape: CheckpointShape, layer: int, x: T) -> T:

@@ -134,10 +134,8 @@ def _canonical(model: StoredModel, shape: CheckpointShape, tensors: Tensors) -> 
     check_tensors(source, shape.family, sizes, tensors)
     found: Tensors = {}
     for one in layout:
-        whole = tensors[one.name].T if one.transposed else tensors[one.name]
-        ends = np.cumsum([expected[part][-1] for part in one.parts])[:-1]
-        found.update(zip(one.parts, np.split(whole, ends, axis=-1), strict=True))
-    return found
+        found |= one.read(tensors.pop(one.name), expected)
+    return architecture.multiplied(model.config, shape, found)
 
 
 def _drop_tied_head(

@@ -26,10 +26,18 @@ Observer = Callable[[str, Floats], None]
 GELU = ("gelu", "gelu_python")
 GELU_TANH = ("gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_accurate")
 SILU = ("silu", "swish")
+OTHERS: dict[str, Callable[[npt.NDArray[Any]], npt.NDArray[Any]]] = {
+    "relu": lambda x: np.maximum(x, 0.0),
+    "relu2": lambda x: np.square(np.maximum(x, 0.0)),
+    "quick_gelu": lambda x: 0.5 * x * (1.0 + np.tanh(0.851 * x)),  # x / (1 + exp(-1.702 x))
+    "tanh": np.tanh,
+    "sigmoid": lambda x: 0.5 * (1.0 + np.tanh(0.5 * x)),
+}
+"""Functions that have one name each."""
 LOGITS = 1 << 24
 """Logits that `watch` has at once, about."""
-ACTIVATIONS = (*GELU, *GELU_TANH, *SILU)
-"""Names that transformers has for three functions."""
+ACTIVATIONS = (*GELU, *GELU_TANH, *SILU, *OTHERS)
+"""Names that transformers has for functions."""
 
 
 def activation(name: str, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -47,6 +55,8 @@ def activation(name: str, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
     elif name in GELU_TANH:
         inner = math.sqrt(2.0 / math.pi) * (x + 0.044715 * (x * x * x))
         result = 0.5 * x * (1.0 + np.tanh(inner))
+    elif name in OTHERS:
+        result = OTHERS[name](x)
     else:
         raise ValueError(f"activation: given {name!r}, allowed {list(ACTIVATIONS)}")
     return result.astype(x.dtype)
@@ -64,17 +74,16 @@ def normalise(x: Floats, kind: NormKind, epsilon: float) -> Floats:
 
 
 def rope_table(shape: CheckpointShape, positions: int, number: int = 0) -> npt.NDArray[np.float64]:
-    """Return (positions, D / 2, 2) cosine and sine of position * theta^(-2 i / D).
+    """Return (positions, D / 2, 2) cosine and sine of position * frequency of the pair.
 
-    Of several tables (`Shape.tables`) the one of a number.
-
-    Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding" (2021).
+    Of several tables (`Shape.tables`) the one of a number. A pair that is not turned has 1 and 0.
     """
     assert shape.rope
-    half = shape.head_dim // 2
-    table = np.empty((positions, half, 2))
-    for pair in range(half):  # not at once: a long context would take gigabytes of angles
-        angles = np.arange(positions) * shape.rope_theta ** (-pair / half)
+    table = np.empty((positions, shape.head_dim // 2, 2))
+    table[..., 0], table[..., 1] = 1.0, 0.0
+    frequencies = shape.rotation(number).frequencies(shape.context)
+    for pair, frequency in enumerate(frequencies):  # not at once: gigabytes of angles
+        angles = np.arange(positions) * frequency
         table[:, pair, 0], table[:, pair, 1] = np.cos(angles), np.sin(angles)
     return table
 
@@ -204,7 +213,9 @@ class _Numpy:
         rows, _, length, _ = q.shape
         q = q.reshape(rows, shape.kv_heads, shape.group, length, shape.head_dim)
         k, v = k[:, :, None], v[:, :, None]  # one for the queries of a group
-        scores = q @ k.swapaxes(-1, -2) / math.sqrt(shape.head_dim)
+        scores: Floats = q @ k.swapaxes(-1, -2) / math.sqrt(shape.head_dim)
+        if shape.score_cap:
+            scores = self.cap("scores", scores, shape.score_cap)
         seen = visible(length, shape.window_of(layer))
         self.scored(f"{name.removesuffix('.ctx')}.scores", scores, seen)
         mixed = softmax(np.where(seen, scores, np.float32(-np.inf))) @ v
@@ -217,6 +228,10 @@ class _Numpy:
 
     def activate(self, name: str, x: Floats) -> Floats:
         return self.seen(name, activation(self.shape.activation, x))
+
+    def cap(self, name: str, x: Floats, most: float) -> Floats:
+        capped: Floats = np.float32(most) * np.tanh(x / np.float32(most))
+        return capped
 
     def multiply(self, name: str, a: Floats, b: Floats) -> Floats:
         return self.seen(name, a * b)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from spec.isa.weight_formats import GROUPED, SPARSE
+from weights.architecture import Config
 from weights.architectures import ARCHITECTURES
 from weights.calibrate import calibrate
 from weights.checkpoint import Checkpoint, CheckpointShape, Tensors, expected_tensors
@@ -89,6 +90,8 @@ def random_checkpoint(shape: CheckpointShape, seed: int) -> Checkpoint:
         elif kind == "weight":
             values *= (QUERY_SPREAD if part in ("q", "k") else 1.0) / np.sqrt(size[0])
         tensors[name] = values.astype(np.float32)
+    for one in ARCHITECTURES[shape.family].layout(shape):
+        tensors |= dict.fromkeys(one.copies, tensors[one.parts[0]])
     return Checkpoint(shape, tensors, f"random model, seed {seed}")
 
 
@@ -172,11 +175,11 @@ def config_of(shape: CheckpointShape) -> dict[str, object]:
 
 def stored_tensors(checkpoint: Checkpoint) -> Tensors:
     """Return the tensors of a file, by name without prefix (a tied head is left out)."""
-    stored: Tensors = {}
-    for one in ARCHITECTURES[checkpoint.shape.family].layout(checkpoint.shape):
-        whole = np.concatenate([checkpoint.tensors[part] for part in one.parts], axis=-1)
-        stored[one.name] = np.ascontiguousarray(whole.T if one.transposed else whole)
-    return stored
+    shape = checkpoint.shape
+    architecture = ARCHITECTURES[shape.family]
+    config = Config(config_of(shape), checkpoint.source)
+    tensors = architecture.multiplied(config, shape, checkpoint.tensors, back=True)
+    return {one.name: one.written(tensors) for one in architecture.layout(shape)}
 
 
 def write_checkpoint(checkpoint: Checkpoint, folder: Path, *, prefix: str | None = None) -> None:
@@ -190,10 +193,10 @@ def write_checkpoint(checkpoint: Checkpoint, folder: Path, *, prefix: str | None
     from safetensors.numpy import save_file
 
     architecture = ARCHITECTURES[checkpoint.shape.family]
-    before = architecture.prefix if prefix is None else prefix
+    if prefix is not None:
+        architecture = replace(architecture, prefix=prefix)
     named = {
-        (name if name == architecture.head else before + name): tensor
-        for name, tensor in stored_tensors(checkpoint).items()
+        architecture.full_name(name): tensor for name, tensor in stored_tensors(checkpoint).items()
     }
     folder.mkdir(parents=True, exist_ok=True)
     config = json.dumps(config_of(checkpoint.shape), indent=1) + "\n"

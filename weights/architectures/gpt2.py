@@ -10,7 +10,7 @@ import re
 
 from weights.architecture import Architecture, Config, GgufForm, Stored
 from weights.checkpoint import CheckpointShape
-from weights.reference import GELU, GELU_TANH
+from weights.reference import ACTIVATIONS
 
 LINEARS = ("q", "k", "v", "o", "up", "down")
 
@@ -20,7 +20,7 @@ def parse(config: Config) -> CheckpointShape:
     config.fixed("scale_attn_weights", True)
     config.fixed("scale_attn_by_inverse_layer_idx", False)
     tied = config.flag("tie_word_embeddings", True)
-    activation = config.choice("activation_function", "gelu_new", (*GELU, *GELU_TANH))
+    activation = config.choice("activation_function", "gelu_new", ACTIVATIONS)
     epsilon = config.epsilon("layer_norm_epsilon", 1e-5)
     hidden, heads = config.size("n_embd", 768), config.size("n_head", 12)
     if hidden % heads:

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """LLaMA: RMSNorm, rotary positions, grouped queries, SwiGLU.
 
-Touvron et al., "LLaMA: Open and Efficient Foundation Language Models" (2023). Mistral, Qwen2 and
-Qwen3 are variations and are described with the functions of this module.
+Touvron et al., "LLaMA: Open and Efficient Foundation Language Models" (2023). Most architectures
+that came later are variations and are described with the functions of this module.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from weights.architecture import Architecture, Config, GgufForm, Stored
 from weights.checkpoint import CheckpointShape
-from weights.reference import SILU
+from weights.reference import ACTIVATIONS
+from weights.rope_config import parameters, rotated, rotation
+from weights.shape import NormKind
+from weights.stored_layers import stored_layers
 
 BUFFERS = re.compile(r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq")
 """The frequencies of the rotary embedding, which old checkpoints store."""
@@ -33,6 +38,21 @@ GGUF = GgufForm(
     rotary=True,
 )
 """Of all that are built alike."""
+ATTENTION = {
+    "self_attn.q_proj": ("q",),
+    "self_attn.k_proj": ("k",),
+    "self_attn.v_proj": ("v",),
+    "self_attn.o_proj": ("o",),
+}
+FEED_FORWARD = {"mlp.gate_proj": ("gate",), "mlp.up_proj": ("up",), "mlp.down_proj": ("down",)}
+MODULES = {
+    "input_layernorm": ("norm1",),
+    "post_attention_layernorm": ("norm2",),
+    **ATTENTION,
+    **FEED_FORWARD,
+}
+"""Of a layer."""
+HEAD_NORMS = {"self_attn.q_norm": ("q_norm",), "self_attn.k_norm": ("k_norm",)}
 
 
 def parse_common(
@@ -40,17 +60,28 @@ def parse_common(
     config: Config,
     *,
     vocab: int = 32000,
-    ffn: int,
+    hidden: int = 4096,
+    layers: int = 32,
+    heads: int = 32,
     kv_heads: int | None = None,
-    context: int,
     head_dim: int | None = None,
+    ffn: int,
+    context: int,
+    tied: bool = False,
+    norm: NormKind = "rmsnorm",
+    epsilon: tuple[str, float] = ("rms_norm_eps", 1e-6),
+    activation: tuple[str, str] = ("hidden_act", "silu"),
+    gated: bool = True,
+    rope: Mapping[str, Any] | None = None,
 ) -> CheckpointShape:
-    """Return the dimensions without biases and window, given transformers' defaults of a family."""
-    config.fixed("hidden_act", *SILU)
-    tied = config.flag("tie_word_embeddings", False)
-    epsilon = config.epsilon("rms_norm_eps", 1e-6)
-    theta = config.rope_theta()
-    hidden, heads = config.size("hidden_size", 4096), config.size("num_attention_heads", 32)
+    """Return the dimensions without biases and window, given transformers' defaults of a family.
+
+    `epsilon` and `activation` are a field and its default; `rope` has arguments of `rotation`.
+    """
+    function = config.choice(*activation, ACTIVATIONS)
+    tied = config.flag("tie_word_embeddings", tied)
+    least = config.epsilon(*epsilon)
+    hidden, heads = config.size("hidden_size", hidden), config.size("num_attention_heads", heads)
     shared = config.optional_size("num_key_value_heads", kv_heads) or heads
     if heads % shared:
         raise config.refusal("num_attention_heads", f"a multiple of {shared} K/V heads", heads)
@@ -60,24 +91,25 @@ def parse_common(
     head_dim = head_dim or hidden // heads
     if head_dim % 2:
         raise config.refusal("head_dim", "an even number (rotary pairs)", head_dim)
-    return CheckpointShape(
+    context = config.size("max_position_embeddings", context)
+    turned = rotation(config, head_dim, context, **(rope or {}))
+    shape = CheckpointShape(
         family=family,
-        norm="rmsnorm",
+        norm=norm,
         hidden=hidden,
-        layers=config.size("num_hidden_layers", 32),
+        layers=config.size("num_hidden_layers", layers),
         heads=heads,
         kv_heads=shared,
         head_dim=head_dim,
         ffn=config.size("intermediate_size", ffn),
         vocab=config.size("vocab_size", vocab),
-        context=config.size("max_position_embeddings", context),
-        epsilon=epsilon,
-        activation="silu",
-        gated=True,
-        rope=True,
-        rope_theta=theta,
+        context=context,
+        epsilon=least,
+        activation=function,
+        gated=gated,
         tied=tied,
     )
+    return rotated(shape, [turned])
 
 
 def with_window(shape: CheckpointShape, window: int | None) -> CheckpointShape:
@@ -98,52 +130,45 @@ def write_common(shape: CheckpointShape) -> dict[str, object]:
         "max_position_embeddings": shape.context,
         "rms_norm_eps": shape.epsilon,
         "hidden_act": shape.activation,
-        "rope_parameters": {"rope_theta": shape.rope_theta, "rope_type": "default"},
+        "rope_parameters": parameters(shape.rotation(0), shape.head_dim),
         "tie_word_embeddings": shape.tied,
     }
 
 
 def stored(shape: CheckpointShape) -> list[Stored]:
     """Return the tensors; matrices are (out, in)."""
-    layers = {
-        "q": "self_attn.q_proj",
-        "k": "self_attn.k_proj",
-        "v": "self_attn.v_proj",
-        "o": "self_attn.o_proj",
-        "gate": "mlp.gate_proj",
-        "up": "mlp.up_proj",
-        "down": "mlp.down_proj",
-    }
-    tensors = [Stored("embed_tokens.weight", ("embed",))]
-    for layer in range(shape.layers):
-        ours, theirs = f"h.{layer}", f"layers.{layer}"
-        tensors += [
-            Stored(f"{theirs}.input_layernorm.weight", (f"{ours}.norm1.weight",)),
-            Stored(f"{theirs}.post_attention_layernorm.weight", (f"{ours}.norm2.weight",)),
-        ]
-        for part, name in layers.items():
-            weight = (f"{ours}.{part}.weight",)
-            tensors.append(Stored(f"{theirs}.{name}.weight", weight, transposed=True))
-            if part in shape.biases:
-                tensors.append(Stored(f"{theirs}.{name}.bias", (f"{ours}.{part}.bias",)))
-    return [*tensors, Stored("norm.weight", ("norm.weight",))]
+    return stored_layers(shape, MODULES)
 
 
-def parse(config: Config) -> CheckpointShape:
-    """Return the dimensions; defaults are those of transformers' LlamaConfig."""
+def full_attention(config: Config, shape: CheckpointShape) -> CheckpointShape:
+    """Return the shape of a family without windows."""
     config.fixed("sliding_window", None)
-    shape = parse_common("llama", config, ffn=11008, context=2048)
     if config.layer_types(shape.layers) == "sliding_attention":
         raise config.refusal("layer_types", "full_attention throughout (no sliding_window)")
+    return shape
+
+
+def with_biases(config: Config, shape: CheckpointShape) -> CheckpointShape:
+    """Return the shape with the biases of layers that two options say."""
     attention = ("q", "k", "v", "o") if config.flag("attention_bias", False) else ()
     feed_forward = ("gate", "up", "down") if config.flag("mlp_bias", False) else ()
     return replace(shape, biases=attention + feed_forward)
 
 
+def written_biases(shape: CheckpointShape) -> dict[str, object]:
+    """Return the two options."""
+    return {"attention_bias": "q" in shape.biases, "mlp_bias": "gate" in shape.biases}
+
+
+def parse(config: Config) -> CheckpointShape:
+    """Return the dimensions; defaults are those of transformers' LlamaConfig."""
+    shape = parse_common("llama", config, ffn=11008, context=2048)
+    return with_biases(config, full_attention(config, shape))
+
+
 def write(shape: CheckpointShape) -> dict[str, object]:
     """Return the config."""
-    biases = {"attention_bias": "q" in shape.biases, "mlp_bias": "gate" in shape.biases}
-    return write_common(shape) | biases
+    return write_common(shape) | written_biases(shape)
 
 
 ARCHITECTURE = Architecture(

@@ -9,9 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weights.architecture import Architecture, Config, Stored
-from weights.architectures.llama import BUFFERS, GGUF, parse_common, write_common
-from weights.architectures.llama import stored as stored_common
+from weights.architectures.llama import (
+    BUFFERS,
+    GGUF,
+    HEAD_NORMS,
+    MODULES,
+    parse_common,
+    write_common,
+)
 from weights.checkpoint import CheckpointShape
+from weights.stored_layers import stored_layers
 
 HEAD_DIM = 128
 """Of transformers' Qwen3Config."""
@@ -36,12 +43,7 @@ def write(shape: CheckpointShape) -> dict[str, object]:
 
 def stored(shape: CheckpointShape) -> list[Stored]:
     """Return the tensors."""
-    norms = (
-        Stored(f"layers.{layer}.self_attn.{name}.weight", (f"h.{layer}.{name}.weight",))
-        for layer in range(shape.layers)
-        for name in ("q_norm", "k_norm")
-    )
-    return [*stored_common(shape), *norms]
+    return stored_layers(shape, MODULES | HEAD_NORMS)
 
 
 ARCHITECTURE = Architecture(

@@ -29,8 +29,11 @@ PICKLE, PICKLE_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
 PICKLE_SUFFIX = ".bin"
 DTYPES = ("F64", "F32", "F16", "BF16")
 """Types of stored tensors, as safetensors calls them; all become float32."""
-WRAPPERS = ("module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
-"""Words that PyTorch's wrappers of modules (compiled, parallel, recomputed) put into names."""
+WRAPPERS = (
+    *("module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"),
+    "language_model",
+)
+"""Words that wrappers of modules (compiled, parallel, recomputed, with pictures) put into names."""
 
 
 class FolderModel:
@@ -66,6 +69,7 @@ class FolderModel:
         """Return a name without wrappers and prefix, None of a buffer."""
         short = ".".join(word for word in name.split(".") if word not in WRAPPERS)
         short = short.removeprefix(self.architecture.prefix)
+        short = self.architecture.renamed.get(short, short)
         return None if self.architecture.buffers.fullmatch(short) else short
 
     def tensors(self) -> Iterator[StoredTensor]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from weights.architecture import ROPE_THETA, Architecture, Config, Stored
+from weights.architecture import Architecture, Config, Stored
 from weights.architectures import ARCHITECTURES
 from weights.checkpoint import CheckpointError, CheckpointShape, Float32
 from weights.stored.form import StoredTensor
@@ -41,7 +41,6 @@ LLAMA3 = {
 SCALING = {
     "factor": "factor",
     "original_context_length": "original_max_position_embeddings",
-    "attn_factor": "attention_factor",
 }
 """Fields of rope_scaling by the end of the key."""
 HEAD_SIZES = ("attention.value_length", "rope.dimension_count")
@@ -149,9 +148,7 @@ class GgufModel:
         """Return the scaling of frequencies that LLaMA 3 has, from the factors of a file."""
         given = self._load(FREQUENCIES, self.header.tensors[FREQUENCIES]).astype(np.float64)
         pairs = np.arange(shape.head_dim // 2) * 2 / shape.head_dim
-        turns = LLAMA3["original_max_position_embeddings"] / (
-            2 * np.pi * (shape.rope_theta or ROPE_THETA) ** pairs
-        )
+        turns = LLAMA3["original_max_position_embeddings"] / (2 * np.pi * shape.rope_theta**pairs)
         low, high = LLAMA3["low_freq_factor"], LLAMA3["high_freq_factor"]
         share = np.clip((turns - low) / (high - low), 0, 1)
         factor = float(given.max())
@@ -173,8 +170,8 @@ class GgufModel:
         names = library.get_tensor_name_map(number, shape.layers)
 
         def renamed(one: Stored) -> Stored:
-            prefix = "" if one.name == self.architecture.head else self.architecture.prefix
-            name = names.get_name(prefix + one.name, try_suffixes=(".weight", ".bias"))
+            known = self.architecture.full_name(one.name)
+            name = names.get_name(known, try_suffixes=(".weight", ".bias"))
             assert name is not None, one.name
             matrix = _MATRIX.fullmatch(one.parts[0]) is not None
             return replace(one, name=name, transposed=one.transposed or (matrix and not linear))

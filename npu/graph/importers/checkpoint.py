@@ -23,7 +23,7 @@ from weights.calibrate import ScalesError, calibration_tokens
 from weights.checkpoint import Checkpoint, CheckpointError
 from weights.decoder import decoder
 from weights.importer import load_checkpoint
-from weights.reference import GELU, SILU, rope_table
+from weights.reference import GELU, GELU_TANH, SILU, rope_table
 
 TOKENS, LOGITS = "tokens", "logits"
 """Input, (1, S) int32, and output, (1, S, V)."""
@@ -31,6 +31,15 @@ PAST, POSITION = "past", "position"
 """What says for how many positions states have room, and the state with how many are gone."""
 POSITIONS = 64
 """S where nobody says it, or the context if that is shorter."""
+FUNCTIONS: dict[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
+    **dict.fromkeys(GELU, (("gelu",), ())),
+    **dict.fromkeys(GELU_TANH, (("gelu_tanh",), ())),
+    **dict.fromkeys(SILU, (("silu",), ())),
+    **{name: ((name,), ()) for name in ("relu", "tanh", "sigmoid")},
+    "relu2": (("relu", "square"), ()),
+    "quick_gelu": (("swish",), (1.702,)),
+}
+"""Functions of a table and their parameters, by the name of the activation."""
 HIDDEN = -1e9
 """What is added to a score that is not to count."""
 TEXTS = 32
@@ -146,7 +155,7 @@ class _Drawing:
 
     def linear(self, name: str, x: str) -> str:
         if name == "head":
-            name, bias = LOGITS, self.constant("head.bias")
+            name, bias = "head" if self.shape.logit_cap else LOGITS, self.constant("head.bias")
             weight = self.build.constant(np.ascontiguousarray(self.checkpoint.head), "head")
         else:
             weight, bias = (self.constant(f"{name}.{part}") for part in ("weight", "bias"))
@@ -171,16 +180,21 @@ class _Drawing:
 
     def joined(self, name: str, *inputs: str, causal: bool, window: int = 0) -> str:
         """Add attention, and put its heads side by side."""
-        sight = {"causal": causal, "offset": 0, "window": window, "softcap": 0.0}
+        cap = self.shape.score_cap
+        sight = {"causal": causal, "offset": 0, "window": window, "softcap": cap}
         scale = 1.0 / math.sqrt(self.shape.head_dim)
         mixed = self.added("attention", f"{name}.heads", *inputs, scale=scale, **sight)
         apart = self.added("transpose", f"{name}.split", mixed, order=(0, 2, 1, 3))
         return self.added("reshape", name, apart, shape=(1, self.rows, self.shape.q_columns))
 
     def activate(self, name: str, x: str) -> str:
-        given = self.shape.activation
-        function = "silu" if given in SILU else "gelu" if given in GELU else "gelu_tanh"
-        return self.added("table", name, x, functions=(function,), parameters=())
+        functions, parameters = FUNCTIONS[self.shape.activation]
+        return self.added("table", name, x, functions=functions, parameters=parameters)
+
+    def cap(self, name: str, x: str, most: float) -> str:
+        assert name == "capped"  # of logits; attention caps its scores itself
+        functions = ("scale", "tanh", "scale")
+        return self.added("table", LOGITS, x, functions=functions, parameters=(1 / most, most))
 
     def multiply(self, name: str, a: str, b: str) -> str:
         return self.added("mul", name, a, b)

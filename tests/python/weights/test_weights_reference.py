@@ -39,8 +39,13 @@ def test_activations() -> None:
     np.testing.assert_allclose(silu[:-2], x / (1.0 + np.exp(-x)), atol=1e-12)
     np.testing.assert_array_equal(silu[-2:], [0.0, 1e4])
     assert activation("gelu", np.array([1.0], np.float32)).dtype == np.float32
-    with pytest.raises(ValueError, match=r"given 'relu', allowed \['gelu'"):
-        activation("relu", x)
+    positive = np.maximum(x, 0)
+    np.testing.assert_array_equal(activation("relu", x), positive)
+    np.testing.assert_array_equal(activation("relu2", x), positive * positive)
+    np.testing.assert_allclose(activation("quick_gelu", x), x / (1 + np.exp(-1.702 * x)), atol=1e-9)
+    np.testing.assert_allclose(activation("sigmoid", x), 1 / (1 + np.exp(-x)), atol=1e-12)
+    with pytest.raises(ValueError, match=r"given 'mish', allowed \['gelu'"):
+        activation("mish", x)
 
 
 def test_normalise_and_softmax() -> None:

@@ -125,22 +125,52 @@ def test_scaling_by_one(tmp_path: Path, field: str, options: dict[str, object]) 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"type": "linear", "factor": 2.0},
-            r"rope_scaling.type: given 'linear', allowed 'default'",
-        ),
-        ({"type": "linear"}, r"rope_scaling.type: given 'linear', allowed 'default', or"),
-        (
-            {"type": "yarn", "factor": 1.0},
-            r"rope_scaling.type: given 'yarn', allowed 'default', or",
-        ),
+        ({"type": "linear"}, r"rope_scaling.factor: given None, allowed a number of at least 1"),
+        ({"type": "linear", "factor": 0.5}, r"rope_scaling.factor: given 0.5, allowed a number"),
+        ({"type": "linear", "factor": True}, r"rope_scaling.factor: given True, allowed a number"),
         ({"type": "default", "factor": 4.0}, r"rope_scaling.factor: given 4.0, allowed 1"),
-        ({"type": "linear", "factor": True}, r"rope_scaling.type: given 'linear'"),
         ({"type": ["linear"], "factor": 1.0}, r"rope_scaling.type: given \['linear'\]"),
+        ({"type": "ntk", "factor": 2.0}, r"rope_scaling.type: given 'ntk', allowed 'default' or"),
+        (
+            {"type": "linear", "rope_type": "yarn", "factor": 2.0},
+            r"rope_scaling.type: given 'linear', allowed 'default' or",
+        ),
+        (
+            {"type": "linear", "factor": 2.0, "beta_fast": 3},
+            r"rope_scaling.beta_fast: given 3, allowed no options but \['factor', 'original",
+        ),
+        (
+            {"type": "dynamic", "factor": 2.0, "original_max_position_embeddings": 3},
+            r"original_max_position_embeddings: given 3, allowed at least 6, the positions",
+        ),
+        (
+            {"type": "llama3", "factor": 8.0, "low_freq_factor": 4, "high_freq_factor": 1},
+            r"rope_scaling.high_freq_factor: given 1.0, allowed more than 4",
+        ),
+        (
+            {"type": "llama3", "factor": 8.0, "low_freq_factor": 4},
+            r"rope_scaling.high_freq_factor: given None, allowed a number above 0",
+        ),
+        ({"type": "yarn", "factor": 2, "truncate": 1}, r"truncate: given 1, allowed True or"),
+        ({"type": "yarn", "factor": 2, "beta_slow": 0}, r"beta_slow: given 0, allowed a number"),
+        (
+            {"type": "yarn", "factor": 2, "mscale": "1", "mscale_all_dim": 1},
+            r"attention_factor: given nan, allowed a number above 0",
+        ),
+        (
+            {"type": "longrope", "short_factor": [1.0], "long_factor": [1.0, 2.0]},
+            r"rope_scaling.short_factor: given \[1.0\], allowed 2 numbers above 0",
+        ),
+        (
+            {"type": "longrope", "short_factor": [1.0, 1.0], "long_factor": [1.0, "2"]},
+            r"rope_scaling.long_factor: given \[1.0, '2'\], allowed 2 numbers above 0",
+        ),
     ],
 )
-def test_scaling_by_more(tmp_path: Path, options: dict[str, object], message: str) -> None:
-    """Is another network, and so is a kind that does more than divide."""
+def test_scaling_that_makes_no_rotation(
+    tmp_path: Path, options: dict[str, object], message: str
+) -> None:
+    """Kinds that are not known, and options that are missing or out of range."""
     folder = written(tmp_path, "llama")
     configure(folder, rope_scaling=options)
     with pytest.raises(CheckpointError, match=message):
