@@ -22,7 +22,7 @@ from weights.checkpoint import Checkpoint, CheckpointShape, Tensors, expected_te
 from weights.fixed_point import multiplier, multipliers
 from weights.formats.element import elements
 from weights.formats.linear import NarrowLinear, side_rows
-from weights.formats.recipe import Encoding
+from weights.formats.recipe import Encoding, WeightRecipe
 from weights.importer import parse_config
 from weights.limits import WEIGHT_MAX
 from weights.model import Block, Linear, Norm, QuantizedModel
@@ -101,14 +101,17 @@ def random_tokens(shape: CheckpointShape, rows: int, seed: int) -> npt.NDArray[n
     return rng.integers(0, shape.vocab, (rows, shape.context), np.int64)
 
 
-def random_model(shape: CheckpointShape, seed: int, sink: int | None = None) -> QuantizedModel:
+def random_model(
+    shape: CheckpointShape, seed: int, sink: int | None = None, weights: WeightRecipe | None = None
+) -> QuantizedModel:
     """Return the integer model of `random_checkpoint`, calibrated on random tokens.
 
-    With `sink` this token always stands at position 0, as if it were loud there.
+    With `sink` this token always stands at position 0, as if it were loud there. `weights` are the
+    formats of the weights, None for int8.
     """
     checkpoint = random_checkpoint(shape, seed)
     tokens = random_tokens(shape, 8, seed + 1)[:, int(sink is not None) :]
-    return quantize(checkpoint, calibrate(checkpoint, tokens, sink=sink))
+    return quantize(checkpoint, calibrate(checkpoint, tokens, sink=sink), weights)
 
 
 def random_gpt2(shape: CheckpointShape, seed: int) -> QuantizedModel:

@@ -14,7 +14,7 @@ from rich.markup import escape
 from npu.asm import assemble, disassemble
 from npu.commands import compiled_files, files, program_files
 from npu.commands.files import FileError
-from npu.commands.load_model import cache_text, opened, planned
+from npu.commands.load_model import cache_text, opened, planned, window_text
 from npu.commands.progress import step
 from npu.compiler import CompiledModel, CompileError, Pack, compile_model, unpack
 from npu.compiler.errors import MemoryFullError
@@ -150,7 +150,8 @@ def _dimensions(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
     yield "heads", f"{shape.heads} of {shape.head_dim}, {shape.kv_heads} of K and V"
     yield "feed-forward", f"{shape.ffn}{', gated' if shape.gated else ''}"
     yield "vocabulary", f"{shape.vocab:,}{', head tied to it' if shape.tied else ''}"
-    yield "context", f"{shape.context:,}{f', window {shape.window}' if shape.window else ''}"
+    seen = window_text(shape)
+    yield "context", f"{shape.context:,}{f', each sees {seen}' if seen else ''}"
     rope = f"rotary, base {shape.rope_theta:g}" if shape.rope else "learned"
     yield "positions", rope
     yield "parameters", f"{sum(tensor.size for tensor in checkpoint.tensors.values()):,}"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -103,8 +104,21 @@ def shape_text(shape: Shape) -> str:
 
 def text_room(shape: Shape) -> str:
     """Return vocabulary, context and window in one short line."""
-    window = f", each sees the last {shape.window}" if shape.window else ""
-    return f"{shape.vocab:,} tokens, {shape.context:,} positions{window}"
+    window = window_text(shape)
+    seen = f", each sees {window}" if window else ""
+    return f"{shape.vocab:,} tokens, {shape.context:,} positions{seen}"
+
+
+def window_text(shape: Shape) -> str:
+    """Return what a position sees in a few words, "" for all before it in every layer."""
+    windows = Counter(shape.window_of(layer) for layer in range(shape.layers))
+    if set(windows) == {0}:
+        return ""
+    texts = {window: f"the last {window:,}" if window else "all" for window in windows}
+    if len(windows) == 1:
+        return next(iter(texts.values()))
+    first, *rest = (f"{text} in {windows[window]}" for window, text in texts.items())
+    return ", ".join([f"{first} layers", *rest])
 
 
 def cache_text(cache: CacheLayout) -> str:

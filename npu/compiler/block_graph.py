@@ -26,7 +26,7 @@ from npu.graph.form import (
     Target,
     TensorType,
 )
-from weights.model import AnyLinear, Block, Linear, Norm, QuantizedModel
+from weights.model import AnyLinear, Block, Linear, Norm, QuantizedModel, Rescale
 
 INPUT, OUTPUT = "x", "resid2"
 _PLACE = OperationPlace(Target.NPU, "a block of a decoder")
@@ -115,7 +115,8 @@ class _BlockBuilder(Builder):
         given = {"place": _PLACE, "integers": integers, **attributes}
         return self.add_many(kind, inputs, [name], kinds, wish=name, **given)[0]
 
-    def norm(self, name: str, source: str, norm: Norm) -> str:
+    def norm(self, name: str, source: str, norm: Norm | Rescale) -> str:
+        assert isinstance(norm, Norm)
         integers: dict[str, Array] = {
             "eps": np.array([norm.eps_term], np.uint64),
             "gain": norm.gain,

@@ -197,9 +197,12 @@ def _check_request(model: QuantizedModel, layer: int, rows: int, chip: Limits) -
     for name, plain in (
         ("norm", decoder.norm == "layernorm"),
         ("rope", not decoder.rope),
-        ("window", not decoder.window),
+        ("window", not decoder.window and not decoder.windows),
         ("gate", not decoder.gated),
         ("kv_heads", decoder.group == 1),
+        ("parallel", not decoder.parallel),
+        ("head_norms", not decoder.head_norms),
+        ("part_norms", decoder.pre_norms and not decoder.part_norms),
     ):
         if not plain:
             raise CompileError(f"{name}: a {decoder.family} has one; a block alone is GPT-2's only")

@@ -3,10 +3,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from npu.compiler.emit import (
     Scale,
     SramMatrix,
+    emit_add,
     emit_elementwise,
     emit_linear,
     emit_norm,
@@ -16,6 +18,7 @@ from npu.compiler.emit import (
 )
 from npu.compiler.emit.row_operations import NormName
 from npu.compiler.emit.sram_matrix import Element
+from npu.compiler.pass_layout import HeadRows, rope_buffer
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.shape import Numbers, Shape, ctx_pitch, lane, qkv_pitch
 from npu.image import StreamShare
@@ -90,61 +93,136 @@ class DecoderLayer:
         """Note a tensor that one instruction writes."""
         note(self.builder, name, self.layer, instr, matrix, row=self.first_row)
 
-    def note_heads(self, names: tuple[str, ...], instr: int) -> None:
-        """Note q, k and v in their common buffer."""
-        shape, address = self.shape, self.at["qkv"]
-        for name in names:
-            heads = shape.heads if name.startswith("q") else shape.kv_heads
-            note_heads(
-                self.builder,
-                name,
-                self.layer,
-                instr,
-                address,
-                rows=self.x.rows,
-                heads=heads,
-                head_dim=shape.head_dim,
-                pitch=qkv_pitch(shape),
-                row=self.first_row,
-            )
-            address += heads * lane(shape)
+    @property
+    def rows(self) -> HeadRows:
+        """Where q, k and v lie in int8."""
+        return HeadRows.of(self.shape, self.at["qkv"], self.x.rows)
 
-    def norm(self, name: str) -> None:
-        """Emit "norm1" or "norm2" of the residual stream."""
+    def heads(self, part: str) -> int:
+        """Return the heads of q, k or v."""
+        return self.shape.heads if part == "q" else self.shape.kv_heads
+
+    def placed(self, part: str) -> tuple[int, int]:
+        """Return address and row pitch of "q", "k" or "v" in int8."""
+        rows = self.rows
+        return {
+            "q": (rows.q, rows.q_pitch),
+            "k": (rows.k, rows.kv_pitch),
+            "v": (rows.v, rows.kv_pitch),
+        }[part]
+
+    def note_heads(self, instr: int, *names: str) -> None:
+        """Note q, k or v, or what has been made of them, in int8."""
+        for name in names:
+            self._note_heads(instr, name, *self.placed(name[0]))
+
+    def _note_heads(
+        self, instr: int, name: str, address: int, pitch: int, element: Element = "int8"
+    ) -> None:
+        note_heads(
+            self.builder,
+            name,
+            self.layer,
+            instr,
+            address,
+            rows=self.x.rows,
+            heads=self.heads(name[0]),
+            head_dim=self.shape.head_dim,
+            pitch=pitch,
+            row=self.first_row,
+            element=element,
+        )
+
+    def norm(self, name: Literal["norm1", "norm2"]) -> None:
+        """Emit what attention or feed-forward reads: the stream normalised, or in another unit."""
         dst = self.buffer(name, self.shape.hidden)
-        instr = emit_norm(self.builder, norm_name(self.shape), self.x, dst, self.share(name))
+        if self.shape.pre_norms:
+            instr = emit_norm(self.builder, norm_name(self.shape), self.x, dst, self.share(name))
+        else:
+            mult, shift = self.numbers.rescale(name)
+            instr = emit_elementwise(self.builder, "scale_shift", self.x, dst, scale=mult, sh=shift)
         self.note(name, instr, dst)
 
     def qkv(self) -> None:
-        """Emit q, k and v of all heads side by side."""
+        """Emit q, k and v of all heads; where heads are normalised, q and k in int16."""
         src = self.buffer("norm1", self.shape.hidden)
-        dst = self.buffer("qkv", qkv_pitch(self.shape))
-        instr = emit_linear(self.builder, src, dst, self.share("qkv"))
-        self.note_heads(("q", "k", "v"), instr)
+        if not self.shape.head_norms:
+            dst = self.buffer("qkv", qkv_pitch(self.shape))
+            instr = emit_linear(self.builder, src, dst, self.share("qkv"))
+            self.note_heads(instr, "q", "k", "v")
+            return
+        for part in "qk":
+            wide = self._unnormalised(part)
+            instr = emit_linear(self.builder, src, wide, self.share(part))
+            self._note_heads(instr, part, wide.address, wide.pitch, wide.element)
+        address, pitch = self.placed("v")
+        columns = self.shape.kv_heads * lane(self.shape)
+        dst = SramMatrix(address, self.x.rows, columns, spacing=pitch)
+        self.note_heads(emit_linear(self.builder, src, dst, self.share("v")), "v")
+
+    def _unnormalised(self, part: str) -> SramMatrix:
+        """Return q or k in int16, the heads of all rows one behind the other."""
+        columns = self.heads(part) * lane(self.shape)
+        return SramMatrix(self.at[f"{part}16"], self.x.rows, columns, "int16")
+
+    def head_norms(self) -> None:
+        """Emit the norms of q and k: a row is a head, or all heads of a position."""
+        shape = self.shape
+        if not shape.head_norms:
+            return
+        for part in "qk":
+            wide, (address, pitch) = self._unnormalised(part), self.placed(part)
+            dst = SramMatrix(address, wide.rows, wide.columns, spacing=pitch)
+            if shape.head_norms == "head":
+                size = wide.rows * self.heads(part), shape.head_dim
+                wide = SramMatrix(wide.address, *size, "int16", 2 * lane(shape))
+                dst = SramMatrix(address, *size, spacing=lane(shape))
+            name = f"{part}_norm"
+            instr = emit_norm(self.builder, norm_name(shape), wide, dst, self.share(name))
+            self.note_heads(instr, name)
 
     def rotate(self) -> None:
         """Emit the rotation of q and k, in place."""
-        shape = self.shape
-        instr = emit_rope(
+        rows, shape = self.rows, self.shape
+        if rows.joined:
+            heads = shape.heads + shape.kv_heads
+            self.note_heads(self._rotate(rows.q, heads, rows.q_pitch), "q_rope", "k_rope")
+            return
+        for part in "qk":
+            address, pitch = self.placed(part)
+            instr = self._rotate(address, self.heads(part), pitch)
+            self.note_heads(instr, f"{part}_rope")
+
+    def _rotate(self, address: int, heads: int, pitch: int) -> int:
+        return emit_rope(
             self.builder,
-            self.at["qkv"],
-            self.at["rope"],
+            address,
+            self.at[rope_buffer(self.shape.table_of(self.layer))],
             rows=self.x.rows,
-            head_dim=shape.head_dim,
-            heads=shape.heads + shape.kv_heads,
-            pitch=qkv_pitch(shape),
+            head_dim=self.shape.head_dim,
+            heads=heads,
+            pitch=pitch,
         )
-        self.note_heads(("q_rope", "k_rope"), instr)
 
     def project(self) -> None:
         """Emit what attention adds to the residual stream."""
         src = self.buffer("ctx", ctx_pitch(self.shape))
-        instr = emit_linear(self.builder, src, self.x, self.share("proj"), op="add")
-        self.note("resid1", instr, self.x)
+        self._add(src, "proj", "o_norm", "resid1")
+
+    def _add(self, src: SramMatrix, name: str, norm: str, result: str) -> None:
+        """Emit the linear layer of a part, its norm if it has one, and the sum with the stream."""
+        if not self.shape.part_norms:
+            instr = emit_linear(self.builder, src, self.x, self.share(name), op="add")
+            self.note(result, instr, self.x)
+            return
+        part, addend = (replace(self.x, address=self.at[each]) for each in (name, norm))
+        self.note(name, emit_linear(self.builder, src, part, self.share(name)), part)
+        kind = norm_name(self.shape)
+        self.note(norm, emit_norm(self.builder, kind, part, addend, self.share(norm)), addend)
+        self.note(result, emit_add(self.builder, self.x, addend, self.x), self.x)
 
     def feed_forward(self) -> None:
-        """Emit the second norm and what the feed-forward part adds to the residual stream."""
-        self.norm("norm2")
+        """Emit what the feed-forward part adds to the residual stream; "norm2" is there."""
         src = self.buffer("norm2", self.shape.hidden)
         act = replace(self.buffer("act", self.shape.ffn), element=self.inner)
         if self.shape.gated:
@@ -152,8 +230,7 @@ class DecoderLayer:
         else:
             instr = emit_linear(self.builder, src, act, self.share("up"), table=True)
         self.note("act", instr, act)
-        instr = emit_linear(self.builder, act, self.x, self.share("down"), op="add")
-        self.note("resid2", instr, self.x)
+        self._add(act, "down", "down_norm", "resid2")
 
     @property
     def inner(self) -> Element:

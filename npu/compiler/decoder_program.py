@@ -23,6 +23,7 @@ from npu.compiler.emit import (
     note,
 )
 from npu.compiler.kv_staging import AppendedRows, Form, Staging
+from npu.compiler.pass_layout import HeadRows, rope_buffer
 from npu.compiler.pass_plan import PassPlan
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.shape import Shape, lane, qkv_pitch, residual_pitch
@@ -114,8 +115,7 @@ class _DecoderPass:
             emit_load(self.builder, at["ids"], INPUT, rows=1, size=4 * fetched, offset=offset)
         if shape.positions:
             self._by_position(at["positions"], POSITIONS, row)
-        if shape.rope:
-            self._by_position(at["rope"], ROPE, 2 * shape.head_dim)
+        self._rotations()
         emit_embed(
             self.builder,
             at["x"],
@@ -133,6 +133,16 @@ class _DecoderPass:
         rows = self.plan.work.rows
         emit_embed(self.builder, dst, base, rows=rows, size=size, index="pos")
 
+    def _rotations(self) -> None:
+        """Fetch the rows of all tables of rotations: POS counts on through the tables."""
+        shape = self.shape
+        for number in range(shape.table_count):
+            if number:
+                self.builder.advance("POS", shape.context)
+            self._by_position(self.at[rope_buffer(number)], ROPE, 2 * shape.head_dim)
+        if shape.table_count > 1:
+            self.builder.advance("POS", -shape.context * (shape.table_count - 1))
+
     def layers(self) -> None:
         """Emit all layers."""
         sources: list[Staging] = []
@@ -143,13 +153,21 @@ class _DecoderPass:
             self._layer(layer, source)
 
     def _layer(self, number: int, staging: Staging) -> None:
-        """Emit one layer; its source of K and V is given."""
+        """Emit one layer; its source of K and V is given.
+
+        The register WINDOW changes where the layer before, or the last one of the pass before, has
+        another window; a program begins with that of layer 0.
+        """
+        window = self.shape.window_of(number)
+        if window != self.shape.window_of(number - 1):
+            self.builder.set("WINDOW", window)
         layer = DecoderLayer(
             self.builder, self.shape, self.parameters, number, self.at, self.x, self.plan.first_row
         )
         staging.ahead()
         layer.norm("norm1")
         layer.qkv()
+        layer.head_norms()
         if self.shape.rope:
             staging.append_values()
             layer.rotate()
@@ -158,30 +176,34 @@ class _DecoderPass:
             staging.append_keys()
             staging.append_values()
         staging.fill()
+        if self.shape.parallel:
+            layer.norm("norm2")
         emit_attention(
             self.builder,
-            self.plan.attention,
+            self.plan.attention[number],
             staging,
             layer=number,
             scale=layer.scale,
             first_row=self.plan.first_row,
         )
         layer.project()
+        if not self.shape.parallel:
+            layer.norm("norm2")
         layer.feed_forward()
 
     def _staging(self, layer: int, before: Staging | None) -> Staging:
         """Return the source of K and V of a layer; `before` is that of the layer before."""
         shape, layout = self.shape, self.plan.layout
         in_turn = layout.choice.form == Form.RING and layout.lasting
-        k = self.at["qkv"] + shape.heads * lane(shape)
-        v = k + shape.kv_heads * lane(shape)
+        rows = HeadRows.of(shape, self.at["qkv"], self.plan.work.rows)
         return Staging(
             self.builder,
             layout.staging,
-            self.plan.attention,
+            self.plan.attention[layer],
             layer,
             shape.kv_heads,
-            AppendedRows(k, v, qkv_pitch(shape), self.plan.work.rows),
+            AppendedRows(rows.k, rows.v, rows.kv_pitch, self.plan.work.rows),
+            shape.window_of(layer),
             before if in_turn else None,
         )
 

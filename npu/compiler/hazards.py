@@ -105,17 +105,34 @@ def dropped_to(word: Instruction, prefix: Instruction | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """An instruction that may be under way: its number on its engine, and when it is dropped."""
+    """An instruction that may be under way.
+
+    Attributes:
+        number: on its engine.
+        touched: what it touches.
+        dropped_to: the largest LEN for which it is dropped.
+        window: the register WINDOW, which LEN depends on.
+    """
 
     number: int
     touched: Footprint
     dropped_to: int
+    window: int
+
+
+def _as_wide(window: int, other: int) -> bool:
+    """Whether a window is at least as wide as another one; 0 is the widest."""
+    return not window or 0 < other <= window
 
 
 @dataclass
 class Board:
-    """The instructions that may still be under way, by engine, oldest first."""
+    """The instructions that may still be under way, by engine, oldest first.
 
+    `window` is the register WINDOW of what is issued next.
+    """
+
+    window: int = 0
     open: dict[Engine, list[_Open]] = field(default_factory=lambda: {e: [] for e in ENGINES})
     issued: dict[Engine, int] = field(default_factory=lambda: dict.fromkeys(ENGINES, 0))
 
@@ -134,13 +151,19 @@ class Board:
 
     @staticmethod
     def _younger(queue: list[_Open], at: int) -> int:
-        """Return how many younger ones are unfinished for sure if number `at` of a queue is."""
-        limit = queue[at].dropped_to
-        return sum(younger.dropped_to <= limit for younger in queue[at + 1 :])
+        """Return how many younger ones are unfinished for sure if number `at` of a queue is.
+
+        It was not dropped: LEN is larger than its limit, and no smaller in a wider window.
+        """
+        limit, window = queue[at].dropped_to, queue[at].window
+        return sum(
+            not one.dropped_to or (one.dropped_to <= limit and _as_wide(one.window, window))
+            for one in queue[at + 1 :]
+        )
 
     def issue(self, engine: Engine, touched: Footprint, dropped_to: int = 0) -> None:
         """Note an instruction."""
-        self.open[engine].append(_Open(self.issued[engine], touched, dropped_to))
+        self.open[engine].append(_Open(self.issued[engine], touched, dropped_to, self.window))
         self.issued[engine] += 1
 
     def wait(self, engine: Engine, n: int = 0) -> None:

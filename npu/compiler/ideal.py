@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from npu.compiler.shape import Shape
+from npu.compiler.shape import Shape, norm_sizes
 from spec.isa.operands import TABLE_BYTES
 from spec.isa.weight_formats import StreamLayout
 
@@ -118,38 +118,47 @@ def block(rows: int, hidden: int, heads: int, ffn: int) -> LeastWork:
     return work + LeastWork(2 * visible_keys(rows, 0) * hidden)
 
 
-def attention(shape: Shape, rows: int, past: int) -> LeastWork:
-    """Scores and context of `rows` positions that follow `past` ones, K and V in SRAM."""
-    keys = visible_keys(rows, past, shape.window)
+def attention(shape: Shape, rows: int, past: int, number: int = 0) -> LeastWork:
+    """Scores and context in a layer of `rows` positions after `past` ones, K and V in SRAM."""
+    keys = visible_keys(rows, past, shape.window_of(number))
     return LeastWork(2 * keys * shape.q_columns)
 
 
 def layer(
-    shape: Shape, rows: int, past: int, *, in_memory: bool, layouts: Layouts | None = None
+    shape: Shape,
+    rows: int,
+    past: int,
+    number: int = 0,
+    *,
+    in_memory: bool,
+    layouts: Layouts | None = None,
 ) -> LeastWork:
     """One layer of a model on `rows` positions that follow `past` ones."""
     narrow = layouts or {}
     queries, keys = shape.q_columns, shape.kv_columns
-    work = norm(shape.hidden) + norm(shape.hidden)
-    work += linear(rows, queries + 2 * keys, shape.hidden, layout=narrow.get("qkv"))
+    work = sum(map(norm, norm_sizes(shape)), LeastWork())
+    layout = narrow.get("q" if shape.head_norms else "qkv")  # q, k and v have one
+    work += linear(rows, queries + 2 * keys, shape.hidden, layout=layout)
     work += linear(rows, shape.hidden, queries, layout=narrow.get("proj"))
     work += linear(rows, shape.ffn, shape.hidden, table=True, layout=narrow.get("up"))
     if shape.gated:
         work += linear(rows, shape.ffn, shape.hidden, layout=narrow.get("gate"))
     work += linear(rows, shape.hidden, shape.ffn, layout=narrow.get("down"))
-    work += attention(shape, rows, past)
-    return work + (cached(shape, rows, past) if in_memory else LeastWork())
+    work += attention(shape, rows, past, number)
+    return work + (cached(shape, rows, past, number) if in_memory else LeastWork())
 
 
-def cached(shape: Shape, rows: int, past: int) -> LeastWork:
+def cached(shape: Shape, rows: int, past: int, number: int = 0) -> LeastWork:
     """What a layer reads of a K/V cache in memory, and appends to it."""
-    seen = min(past, shape.window - 1) if shape.window else past
+    window = shape.window_of(number)
+    seen = min(past, window - 1) if window else past
     return transfer(2 * shape.kv_columns * seen, 2 * shape.kv_columns * rows)
 
 
 def looked_up(shape: Shape) -> int:
     """Return the bytes of the rows that a token takes from the tables."""
-    return 2 * (shape.hidden * (2 if shape.positions else 1) + shape.head_dim * shape.rope)
+    rotations = shape.head_dim * shape.table_count
+    return 2 * (shape.hidden * (2 if shape.positions else 1) + rotations)
 
 
 def forward(
@@ -168,17 +177,16 @@ def forward(
     """
     work = transfer(4 * rows if rows > 1 else 0)  # the ids of a prompt; a step has its token
     work += transfer(looked_up(shape) * rows, 2 * shape.vocab if logits else 4)
-    for _ in range(shape.layers):
-        work += layer(shape, rows, past, in_memory=in_memory, layouts=layouts)
+    for number in range(shape.layers):
+        work += layer(shape, rows, past, number, in_memory=in_memory, layouts=layouts)
     head = linear(1, shape.vocab, shape.hidden, layout=(layouts or {}).get("head"))
     return work + norm(shape.hidden) + head
 
 
 def step(shape: Shape, past: int, stream: int, *, in_memory: bool) -> LeastWork:
     """A decode step with a stream of so many bytes, padding and all; the bus decides it."""
-    each = cached(shape, 1, past) if in_memory else LeastWork()
-    read, write = shape.layers * each.read_bytes, shape.layers * each.write_bytes
-    return transfer(stream + looked_up(shape) + read, 4 + write)
+    layers = [cached(shape, 1, past, number) for number in range(shape.layers * in_memory)]
+    return transfer(stream + looked_up(shape), 4) + sum(layers, LeastWork())
 
 
 def encode(shape: Shape, stream: int) -> LeastWork:

@@ -64,8 +64,9 @@ Key = tuple[UnitStep, int, int]
 class Staging:
     """The source of K and V of one layer; call ahead, append_*, fill, then operands.
 
-    `before` is the source of the layer before if the slots keep their contents in between: the
-    slots that it needs no longer are filled for this one early.
+    `window` is that of the layer, which the register WINDOW holds while it is computed. `before` is
+    the source of the layer before if the slots keep their contents in between: the slots that it
+    needs no longer are filled for this one early.
     """
 
     builder: ProgramBuilder
@@ -74,6 +75,7 @@ class Staging:
     layer: int
     kv_heads: int
     rows: AppendedRows
+    window: int = 0
     before: "Staging | None" = None
     _uses: list[PieceRead] = field(init=False)
     _loads: list[Key] = field(default_factory=list)
@@ -193,7 +195,16 @@ class Staging:
             load = len(self._loads) + after._ahead - len(self.plan.slots)
             if load >= 0 and self._last_use[self._loads[load]] > done:
                 return
-            after._read_ahead()
+            self._read_ahead_of(after)
+
+    def _read_ahead_of(self, after: "Staging") -> None:
+        """Read what the next layer uses first; the register has this layer's window behind it."""
+        other = after.window != self.window
+        if other:
+            self.builder.set("WINDOW", after.window)
+        after._read_ahead()
+        if other:
+            self.builder.set("WINDOW", self.window)
 
     def _fill(self, *, ahead: bool = False) -> None:
         """Fill the next slot; its earlier positions may have been read ahead."""

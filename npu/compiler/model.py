@@ -57,7 +57,9 @@ class CompiledProgram:
 
     def tensors_at(self, pos: int) -> list[TensorRef]:
         """Return the tensors of a decode step at a position; columns of scores are positions."""
-        return at_position(self.tensors, pos, first_key(self.shape, pos, self.edge))
+        windows = [self.shape.window_of(layer) for layer in range(self.shape.layers)]
+        first = [first_key(window, pos, self.edge) for window in windows]
+        return at_position(self.tensors, pos, [*first, 0])  # the logits are of no layer
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ class CompiledModel:
         """
         cache = self.cache
         return {
-            "window": self.shape.window,
+            "window": self.shape.window_of(0),
             "kv_in_memory": int(cache.in_memory),
             "kv_base": kv_base if cache.in_memory else cache.base,
             "kv_layer": cache.layer,
@@ -233,7 +235,7 @@ class CompiledModel:
         return cls(plan, numbers, file.stream, file.shares, file.sections, scales, sink)
 
     def _builder(self) -> ProgramBuilder:
-        return ProgramBuilder(self.limits)
+        return ProgramBuilder(self.limits, self.shape.window_of(0))
 
     @property
     def _parameters(self) -> Parameters:

@@ -14,7 +14,8 @@ from npu.compiler.shape import (
     check_shape,
     ctx_pitch,
     most_rows,
-    qkv_pitch,
+    norm_sizes,
+    qkv_products,
     residual_pitch,
 )
 from spec.isa.generated import LINE, WeightFormat, WeightGroup
@@ -165,12 +166,15 @@ def stream_bytes(shape: Shape, edge: int, weights: WeightRecipe = INT8_WEIGHTS) 
         lines = StreamLayout.of(fmt, group, edge).lines(inner)
         return up(columns, edge) // edge * (8 * edge + LINE * lines)
 
-    norm = 64 + 4 * up(shape.hidden)
-    layer = 2 * norm + 256 + linear("qkv", shape.hidden, qkv_pitch(shape))
+    def norm(size: int) -> int:
+        return up(64 + 4 * up(size), LINE)
+
+    layer = 256 + sum(map(norm, norm_sizes(shape)))
+    layer += sum(linear("qkv", shape.hidden, columns) for columns in qkv_products(shape))
     layer += linear("o", ctx_pitch(shape), shape.hidden)
     layer += linear("down", shape.ffn, shape.hidden) + linear("up", shape.hidden, shape.ffn)
     layer += linear("gate", shape.hidden, shape.ffn) * shape.gated
-    return shape.layers * layer + norm + linear("head", shape.hidden, shape.vocab)
+    return shape.layers * layer + norm(shape.hidden) + linear("head", shape.hidden, shape.vocab)
 
 
 def memory_parts(shape: Shape, edge: int, stream: int, cache: int) -> dict[str, int]:
@@ -183,7 +187,8 @@ def memory_parts(shape: Shape, edge: int, stream: int, cache: int) -> dict[str, 
         cache: its bytes in memory.
     """
     pitch, context = residual_pitch(shape), shape.context
-    positions = context * (pitch * shape.positions + up(2 * shape.head_dim) * shape.rope)
+    rotations = up(2 * shape.head_dim) * shape.table_count
+    positions = context * (pitch * shape.positions + rotations)
     return {
         "stream": stream,
         "token table": shape.vocab * pitch,

@@ -2,21 +2,25 @@
 """The parameter image of a whole model or a block, and the tables that are not streamed.
 
 One image serves all programs of a model: per layer norm1, qkv, proj, norm2, [gate,] up and down,
-then the final norm and the head.
+then the final norm and the head. Of q and k that are normalised norm1, q, k, v, q_norm and k_norm;
+norm2 goes before proj where it reads what norm1 reads; o_norm behind proj and down_norm behind down
+where these are normalised. What only changes a unit has no share.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from npu.compiler.linear_padding import pad_inputs, pad_outputs
+from npu.compiler.linear_padding import columns, pad_inputs, pad_outputs
 from npu.compiler.shape import lane
 from npu.compiler.stream import StreamWriter, form_of, gemm_share, norm_share
 from npu.image import StreamShare
 from spec.isa.generated import Opcode
 from spec.isa.operands import WORD, up
-from weights.model import AnyLinear, Block, Norm, QuantizedModel
+from weights.model import AnyLinear, Block, Norm, QuantizedModel, Rescale
+from weights.shape import Shape
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ def build_image(model: QuantizedModel, edge: int) -> Image:
     stream = StreamWriter()
     norm = _norm_opcode(model)
     for index, block in enumerate(model.blocks):
-        _append(stream, f"h.{index}.", _fused_layers(block, model.shape.head_dim), norm, edge)
+        _append(stream, f"h.{index}.", _fused_layers(block, model.shape), norm, edge)
     last: Parameters = {"norm": model.final_norm, "head": (model.head, None)}
     _append(stream, "", last, norm, edge)
     return Image(stream.image(), tuple(stream.shares))
@@ -47,18 +51,38 @@ def _norm_opcode(model: QuantizedModel) -> Opcode:
     return Opcode.RMSNORM if model.shape.norm == "rmsnorm" else Opcode.LAYERNORM
 
 
-def _fused_layers(block: Block, head_dim: int) -> Parameters:
+def _fused_layers(block: Block, shape: Shape) -> Parameters:
     """Return a block's parameters where GEMM applies the activation."""
     gate, plain = block.gate, None if block.gate is not None else block.table
+    proj: Parameters = {"proj": (pad_inputs("proj", block.proj, shape.head_dim), None)}
+    proj |= _norm("o_norm", block.o_norm)
+    norm2 = _norm("norm2", block.norm2)
     return {
-        "norm1": block.norm1,
-        "qkv": (pad_outputs(block.qkv, head_dim), None),
-        "proj": (pad_inputs("proj", block.proj, head_dim), None),
-        "norm2": block.norm2,
+        **_norm("norm1", block.norm1),
+        **_attention(block, shape),
+        **(norm2 | proj if shape.parallel else proj | norm2),
         **({} if gate is None else {"gate": (gate, block.table)}),
         "up": (block.up, plain),
         "down": (block.down, None),
+        **_norm("down_norm", block.down_norm),
     }
+
+
+def _norm(name: str, norm: Norm | Rescale | None) -> Parameters:
+    """Return the parameters of a norm, of nothing for what is none."""
+    return {name: norm} if isinstance(norm, Norm) else {}
+
+
+def _attention(block: Block, shape: Shape) -> Parameters:
+    """Return what makes q, k and v."""
+    if not shape.head_norms:
+        return {"qkv": (pad_outputs(block.qkv, shape.head_dim), None)}
+    ends = itertools.accumulate((shape.q_columns, shape.kv_columns, shape.kv_columns), initial=0)
+    parts: Parameters = {
+        name: (pad_outputs(columns(block.qkv, first, last), shape.head_dim), None)
+        for name, (first, last) in zip("qkv", itertools.pairwise(ends), strict=True)
+    }
+    return parts | _norm("q_norm", block.q_norm) | _norm("k_norm", block.k_norm)
 
 
 def _append(

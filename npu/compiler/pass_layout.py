@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from npu.compiler.attention_plan import score_pitch
 from npu.compiler.errors import CompileError
 from npu.compiler.kv_staging import Form, StagingPlan
-from npu.compiler.shape import Shape, act_pitch, ctx_pitch, qkv_pitch, residual_pitch
+from npu.compiler.shape import Shape, act_pitch, ctx_pitch, lane, qkv_pitch, residual_pitch
 from npu.compiler.sram_allocation import SramBuffer, place, top
 from spec.isa.operands import WORD, Limits, up
 
@@ -44,7 +44,7 @@ class PassLayout:
         buffers: what needs room, and when.
         at: addresses by name.
         staging: the tiles.
-        scores, sums: of each score buffer.
+        sums: of each score buffer.
         lasting: tiles keep their contents from layer to layer.
         sram_bytes: first byte past everything.
         logits_columns: columns of the head that have room in each of "logits0" and "logits1".
@@ -55,11 +55,43 @@ class PassLayout:
     buffers: tuple[SramBuffer, ...]
     at: dict[str, int]
     staging: StagingPlan
-    scores: tuple[int, ...]
     sums: tuple[int, ...]
     lasting: bool
     sram_bytes: int
     logits_columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeadRows:
+    """Where the int8 heads of q, k and v of a pass lie.
+
+    Attributes:
+        q, k, v: addresses of head 0 in the first row; k lies behind q, and v behind k.
+        q_pitch, kv_pitch: bytes from row to row.
+        joined: the heads of q and k of a row lie side by side.
+
+    """
+
+    q: int
+    k: int
+    v: int
+    q_pitch: int
+    kv_pitch: int
+    joined: bool
+
+    @classmethod
+    def of(cls, shape: Shape, address: int, rows: int) -> "HeadRows":
+        """Return where they lie from an address on.
+
+        They lie side by side in a row, as one product makes them, but where heads are normalised:
+        then all rows of q come first, so that one instruction reaches the heads of all rows.
+        """
+        queries, keys = shape.heads * lane(shape), shape.kv_heads * lane(shape)
+        if not shape.head_norms:
+            pitch = qkv_pitch(shape)
+            return cls(address, address + queries, address + queries + keys, pitch, pitch, True)
+        k = address + rows * queries
+        return cls(address, k, k + rows * keys, queries, keys, rows == 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +202,16 @@ def _refusal(shape: Shape, work: ForwardPass, layout: PassLayout, room: int, wha
     )
 
 
+def rope_buffer(number: int) -> str:
+    """Return the name of the buffer for rows of a table of rotations."""
+    return f"rope{number or ''}"
+
+
+def _second_norm(shape: Shape) -> int:
+    """Return the phase from which "norm2" holds something: it may be made beside attention."""
+    return ATTENTION if shape.parallel else NORM2
+
+
 def _lasting(work: ForwardPass) -> bool:
     """Whether tiles share their place with nothing: single rows are small and leave the room."""
     return work.rows == 1
@@ -184,11 +226,18 @@ def _buffers(shape: Shape, work: ForwardPass, choice: LayoutChoice, edge: int) -
         SramBuffer("norm1", rows * up(shape.hidden), NORM1, QKV),
         SramBuffer("qkv", rows * qkv_pitch(shape), QKV, ATTENTION),
         SramBuffer("ctx", rows * ctx_pitch(shape), ATTENTION, PROJ),
-        SramBuffer("norm2", rows * up(shape.hidden), NORM2, FFN),
+        SramBuffer("norm2", rows * up(shape.hidden), _second_norm(shape), FFN),
         SramBuffer("act", rows * act_pitch(shape), FFN, DOWN),
         SramBuffer("final", up(shape.hidden), HEAD, HEAD),
         SramBuffer("tiles", choice.slots * tile, NORM1, DOWN if _lasting(work) else ATTENTION),
     ]
+    if shape.head_norms:
+        head = 2 * rows * lane(shape)
+        result.append(SramBuffer("q16", shape.heads * head, QKV, QKV))
+        result.append(SramBuffer("k16", shape.kv_heads * head, QKV, QKV))
+    if shape.part_norms:
+        for part, norm, phase in (("proj", "o_norm", PROJ), ("down", "down_norm", DOWN)):
+            result += [SramBuffer(name, residual, phase, phase) for name in (part, norm)]
     if shape.wide:
         result.append(SramBuffer("silu", rows * up(shape.ffn), FFN, FFN))
         result.append(SramBuffer("up", rows * act_pitch(shape), FFN, FFN))
@@ -196,8 +245,9 @@ def _buffers(shape: Shape, work: ForwardPass, choice: LayoutChoice, edge: int) -
         result.append(SramBuffer("ids", up(4 * (work.skip + rows)), EMBED, EMBED))
     if shape.positions:
         result.append(SramBuffer("positions", residual, EMBED, DOWN if rows == 1 else EMBED))
-    if shape.rope:
-        result.append(SramBuffer("rope", rows * up(2 * shape.head_dim), EMBED, HEAD))
+    for number in range(shape.table_count):
+        size = rows * up(2 * shape.head_dim)
+        result.append(SramBuffer(rope_buffer(number), size, EMBED, HEAD))
     sums = choice.scores * work.unit_rows * WORD
     result.append(SramBuffer("scores", choice.scores * score, ATTENTION, ATTENTION))
     result.append(SramBuffer("sums", sums, ATTENTION, ATTENTION))
@@ -213,7 +263,6 @@ def _buffers(shape: Shape, work: ForwardPass, choice: LayoutChoice, edge: int) -
 def _layout(shape: Shape, work: ForwardPass, choice: LayoutChoice, limits: Limits) -> PassLayout:
     buffers = _buffers(shape, work, choice, limits.edge)
     at = place(buffers)
-    score = work.unit_rows * score_pitch(work.keys)
     tile = choice.piece * up(shape.head_dim, limits.edge)
     slots = tuple(at["tiles"] + slot * tile for slot in range(choice.slots))
     return PassLayout(
@@ -221,7 +270,6 @@ def _layout(shape: Shape, work: ForwardPass, choice: LayoutChoice, limits: Limit
         tuple(buffers),
         at,
         StagingPlan(choice.form, slots, tile),
-        tuple(at["scores"] + slot * score for slot in range(choice.scores)),
         tuple(at["sums"] + slot * work.unit_rows * WORD for slot in range(choice.scores)),
         _lasting(work),
         top(buffers, at),

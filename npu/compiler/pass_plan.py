@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pass of some rows through a decoder, planned: a decode step, or a chunk of a prompt."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from npu.compiler.attention_plan import AttentionPlan, AttentionUnit, Keys
+from npu.compiler.attention_plan import AttentionPlan, AttentionUnit, Keys, score_pitch
 from npu.compiler.kv_staging import Form
 from npu.compiler.pass_layout import (
     ForwardPass,
+    HeadRows,
     PassLayout,
     find_layout,
     layouts,
@@ -20,7 +22,7 @@ from npu.compiler.shape import (
     lane,
     most_keys,
     most_rows,
-    qkv_pitch,
+    widest,
 )
 from spec.isa.operands import Limits
 
@@ -39,7 +41,7 @@ class PassPlan:
     Attributes:
         work: its rows.
         layout: where they are kept, and while which phases.
-        attention: of any layer.
+        attention: of each layer; those with the same window share one.
         pos: position of the first row; None where the program finds it in POS.
         first_row: number of the first row in the prompt.
 
@@ -47,17 +49,21 @@ class PassPlan:
 
     work: ForwardPass
     layout: PassLayout
-    attention: AttentionPlan
+    attention: tuple[AttentionPlan, ...]
     pos: int | None = None
     first_row: int = 0
 
 
 def plan_step(shape: Shape, limits: Limits, room: int, *, logits: bool) -> PassPlan:
     """Plan a decode step for any position in `room` bytes of SRAM; CompileError if none fits."""
-    most = most_keys(shape, limits.edge)
-    works = make_passes(shape, 1, most, logits=logits)
+
+    def keys(window: int) -> Keys:
+        most = most_keys(shape.context, window, limits.edge)
+        return Keys(most, most, dynamic=True)
+
+    works = make_passes(shape, 1, keys(widest(shape)).count, logits=logits)
     work, layout = find_layout(shape, works, limits, room, "a decode step")
-    return PassPlan(work, layout, _attention(shape, work, layout, Keys(most, most, dynamic=True)))
+    return PassPlan(work, layout, _attentions(shape, work, layout, keys))
 
 
 def plan_chunk(
@@ -89,10 +95,13 @@ def plan_chunk(
         CompileError: no chunk fits.
 
     """
-    first = first_key(shape, pos, limits.edge)
     work, layout = _choose_chunk(shape, limits, room, pos, left, most, logits, skip)
-    keys = Keys(work.keys, pos - first, dynamic=False, first=first)
-    return PassPlan(work, layout, _attention(shape, work, layout, keys), pos, first_row)
+
+    def keys(window: int) -> Keys:
+        first = first_key(window, pos, limits.edge)
+        return Keys(pos + work.rows - first, pos - first, dynamic=False, first=first)
+
+    return PassPlan(work, layout, _attentions(shape, work, layout, keys), pos, first_row)
 
 
 def _choose_chunk(
@@ -106,7 +115,7 @@ def _choose_chunk(
     skip: int,
 ) -> tuple[ForwardPass, PassLayout]:
     """Return the most rows that fit, and their layout. Raises CompileError."""
-    first = first_key(shape, pos, limits.edge)
+    first = first_key(widest(shape), pos, limits.edge)
     rows = most_rows(shape, limits)
     limit = min(rows, most or rows)
     sizes = [*range(limit // STEP * STEP, 0, -STEP), *(size for size in SMALL if size <= limit)]
@@ -121,21 +130,35 @@ def _choose_chunk(
     return find_layout(shape, works, limits, room, what)
 
 
+def _attentions(
+    shape: Shape, work: ForwardPass, layout: PassLayout, keys: Callable[[int], Keys]
+) -> tuple[AttentionPlan, ...]:
+    """Return how attention is done in each layer; `keys` are those in a window."""
+    windows = [shape.window_of(layer) for layer in range(shape.layers)]
+    plans = {
+        window: _attention(shape, work, layout, keys(window)) for window in dict.fromkeys(windows)
+    }
+    return tuple(plans[window] for window in windows)
+
+
 def _attention(shape: Shape, work: ForwardPass, layout: PassLayout, keys: Keys) -> AttentionPlan:
     """Return how attention is done: of a single row, query heads are the rows of a unit."""
     single = work.rows == 1
     whole = layout.choice.form != Form.PIECES
+    rows = HeadRows.of(shape, layout.at["qkv"], work.rows)
+    score = work.unit_rows * score_pitch(keys.count)
+    scores = tuple(layout.at["scores"] + slot * score for slot in range(layout.choice.scores))
     return AttentionPlan(
-        units=_units(shape, work, layout.at["qkv"], layout.at["ctx"]),
+        units=_units(shape, work, rows.q, layout.at["ctx"]),
         rows=work.unit_rows,
         rows_per_head=work.rows,
         head_dim=shape.head_dim,
-        q_pitch=lane(shape) if single else qkv_pitch(shape),
+        q_pitch=lane(shape) if single else rows.q_pitch,
         ctx_pitch=lane(shape) if single else ctx_pitch(shape),
         keys=keys,
         pieces=keys.pieces(keys.count if whole else layout.choice.piece),
-        scores=layout.scores,
-        numer=layout.scores,
+        scores=scores,
+        numer=scores,
         sums=layout.sums,
         planes=layout.at.get("planes", 0),
     )

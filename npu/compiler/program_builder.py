@@ -51,10 +51,10 @@ class ProgramBuilder:
     others. Within one program every share is taken where the stream stands.
     """
 
-    def __init__(self, limits: Limits) -> None:
-        """Start an empty program for a chip."""
+    def __init__(self, limits: Limits, window: int = 0) -> None:
+        """Start an empty program for a chip whose register WINDOW is given."""
         self.limits = limits
-        self.board = Board()
+        self.board = Board(window)
         self.tensors: list[TensorRef] = []
         self.shares: list[StreamShare] = []
         self._at = 0
@@ -132,6 +132,12 @@ class ProgramBuilder:
     def set(self, register: str, value: int) -> None:
         """Add a SET."""
         self.emit(f"SET {register}", v=value)
+        if register == "WINDOW":
+            self.board.window = value
+
+    def advance(self, register: str, count: int) -> None:
+        """Add a SET that adds to a register; a negative count subtracts."""
+        self.emit(f"SET {register}", "add", v=count % (1 << 32))
 
     def argmax(self, base: int) -> int:
         """Add an ARGMAX; it waits for gemm by itself."""

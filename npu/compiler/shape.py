@@ -3,11 +3,11 @@
 
 from dataclasses import asdict, dataclass
 from dataclasses import fields as dataclass_fields
-from typing import Any
+from typing import Any, Literal
 
 from npu.compiler.errors import CompileError
 from spec.isa.operands import ARRAY_DIMS, DYNAMIC, WORD, Limits, up
-from weights.model import QuantizedModel
+from weights.model import Block, QuantizedModel, Rescale
 from weights.shape import NormKind, Shape
 
 __all__ = [
@@ -23,10 +23,13 @@ __all__ = [
     "lane",
     "most_keys",
     "most_rows",
+    "norm_sizes",
     "numbers_of",
     "qkv_pitch",
+    "qkv_products",
     "residual_pitch",
     "to_json",
+    "widest",
 ]
 
 SELDOM = ("wide", "windows", "tables", "parallel", "head_norms", "pre_norms", "part_norms")
@@ -43,6 +46,8 @@ class Numbers:
         score_mult, score_shift: requantisation of the scores.
         product_mult, product_shift: requantisation of activation times `up`; 0 without a gate, the
             multiplier also where the shape is wide.
+        norm1_mult, norm1_shift, norm2_mult, norm2_shift: of what stands in the place of norms; 0
+            where there are norms.
 
     """
 
@@ -50,6 +55,32 @@ class Numbers:
     score_shift: int
     product_mult: int = 0
     product_shift: int = 0
+    norm1_mult: int = 0
+    norm1_shift: int = 0
+    norm2_mult: int = 0
+    norm2_shift: int = 0
+
+    @classmethod
+    def of(cls, block: Block) -> "Numbers":
+        """Return those of a block."""
+        scores, product = ("score_mult", "score_shift"), ("product_mult", "product_shift")
+        numbers = {name: getattr(block, name) for name in (*scores, *product)}
+        for name in ("norm1", "norm2"):
+            norm = getattr(block, name)
+            if isinstance(norm, Rescale):
+                numbers |= {f"{name}_mult": norm.mult, f"{name}_shift": norm.shift}
+        return cls(**numbers)
+
+    def rescale(self, norm: Literal["norm1", "norm2"]) -> tuple[int, int]:
+        """Return multiplier and shift of what stands in the place of a norm."""
+        if norm == "norm1":
+            return self.norm1_mult, self.norm1_shift
+        return self.norm2_mult, self.norm2_shift
+
+    def record(self) -> dict[str, int]:
+        """Return them as the JSON of a packed file has them: those of rescaling where it is."""
+        found = asdict(self)
+        return {name: n for name, n in found.items() if n or not name.startswith("norm")}
 
 
 def check_model(model: object) -> None:
@@ -62,9 +93,7 @@ def check_model(model: object) -> None:
 
 def numbers_of(model: QuantizedModel) -> tuple[Numbers, ...]:
     """Return the numbers of each layer."""
-    return tuple(
-        Numbers(b.score_mult, b.score_shift, b.product_mult, b.product_shift) for b in model.blocks
-    )
+    return tuple(Numbers.of(block) for block in model.blocks)
 
 
 def to_json(shape: Shape, numbers: tuple[Numbers, ...]) -> dict[str, Any]:
@@ -75,7 +104,7 @@ def to_json(shape: Shape, numbers: tuple[Numbers, ...]) -> dict[str, Any]:
     for name in SELDOM:
         if fields[name] == usual[name]:
             del fields[name]
-    records = [asdict(record) for record in numbers]
+    records = [record.record() for record in numbers]
     return fields | {"positions": shape.positions, "numbers": records}
 
 
@@ -87,10 +116,13 @@ def from_json(fields: dict[str, Any]) -> tuple[Shape, tuple[Numbers, ...]]:
         norm: NormKind = "rmsnorm" if rest.pop("rms") else "layernorm"
         positions = rest.pop("positions")
         shape = Shape(norm=norm, **{name: _tuple(value) for name, value in rest.items()})
+        layers = {len(given) for given in (numbers, shape.windows, shape.tables) if given}
     except (KeyError, TypeError) as error:
         raise CompileError(f"shape: given {fields!r}: {error}") from None
     if positions != shape.positions:
         raise CompileError(f"shape: given {fields!r}: either positions or rope")
+    if not layers <= {shape.layers}:
+        raise CompileError(f"shape: given {fields!r}: what is said by layer is said of each")
     return shape, numbers
 
 
@@ -109,6 +141,13 @@ def qkv_pitch(shape: Shape) -> int:
     return (shape.heads + 2 * shape.kv_heads) * lane(shape)
 
 
+def qkv_products(shape: Shape) -> list[int]:
+    """Return the columns of the products that make q, k and v, padded heads included."""
+    if not shape.head_norms:
+        return [qkv_pitch(shape)]
+    return [heads * lane(shape) for heads in (shape.heads, shape.kv_heads, shape.kv_heads)]
+
+
 def ctx_pitch(shape: Shape) -> int:
     """Return the bytes of a row of context."""
     return shape.heads * lane(shape)
@@ -120,8 +159,12 @@ def act_pitch(shape: Shape) -> int:
 
 
 def most_rows(shape: Shape, limits: Limits) -> int:
-    """Return the most rows of a pass: GEMM adds up an int16 operand in two rows each."""
-    return limits.acc_rows // (1 + shape.wide)
+    """Return the most rows of a pass: GEMM adds up an int16 operand in two rows each.
+
+    Where heads are normalised each is a row of one instruction.
+    """
+    rows = limits.acc_rows // (1 + shape.wide)
+    return min(rows, (DYNAMIC - 1) // shape.heads) if shape.head_norms == "head" else rows
 
 
 def residual_pitch(shape: Shape) -> int:
@@ -129,15 +172,31 @@ def residual_pitch(shape: Shape) -> int:
     return up(2 * shape.hidden)
 
 
-def most_keys(shape: Shape, edge: int) -> int:
+def norm_sizes(shape: Shape) -> list[int]:
+    """Return the lengths of the rows of a layer's norms."""
+    sizes = [shape.hidden] * (2 * shape.pre_norms + 2 * shape.part_norms)
+    if shape.head_norms == "head":
+        sizes += [shape.head_dim] * 2
+    elif shape.head_norms == "row":
+        sizes += [shape.q_columns, shape.kv_columns]
+    return sizes
+
+
+def widest(shape: Shape) -> int:
+    """Return the widest window of a layer, 0 if a layer has none."""
+    windows = [shape.window_of(layer) for layer in range(shape.layers)]
+    return max(windows) if all(windows) else 0
+
+
+def most_keys(context: int, window: int, edge: int) -> int:
     """Return the most keys that a position can look at, counted from a tile boundary."""
-    most = up(shape.context, edge)
-    return min(most, up(shape.window + edge - 1, edge)) if shape.window else most
+    most = up(context, edge)
+    return min(most, up(window + edge - 1, edge)) if window else most
 
 
-def first_key(shape: Shape, pos: int, edge: int) -> int:
+def first_key(window: int, pos: int, edge: int) -> int:
     """Return WSTART for a pass whose row 0 is at `pos`."""
-    return max(0, pos + 1 - shape.window) // edge * edge if shape.window else 0
+    return max(0, pos + 1 - window) // edge * edge if window else 0
 
 
 def check_limits(limits: Limits) -> None:
@@ -158,6 +217,8 @@ def check_shape(shape: Shape, limits: Limits) -> None:
         raise CompileError(
             f"hidden {shape.hidden}: the norm takes at most {limits.norm_max} channels"
         )
+    if shape.head_norms == "row":
+        _check_row_norms(shape, limits)
     columns = {
         "(heads + 2 * kv_heads) * head_dim, padded,": qkv_pitch(shape),
         "ffn": shape.ffn,
@@ -167,10 +228,25 @@ def check_shape(shape: Shape, limits: Limits) -> None:
     for name, value in columns.items():
         if value >= DYNAMIC:
             raise CompileError(f"{name} = {value}: an instruction takes at most {DYNAMIC - 1}")
-    if most_keys(shape, limits.edge) > LONGEST:
+    window = widest(shape)
+    if most_keys(shape.context, window, limits.edge) > LONGEST:
         raise CompileError(
-            f"context {shape.context}, window {shape.window}: attention over at most {LONGEST} "
+            f"context {shape.context}, window {window}: attention over at most {LONGEST} "
             "positions is possible"
         )
     if shape.kv_heads > 256:
         raise CompileError(f"kv_heads {shape.kv_heads}: at most 256 can be named")
+
+
+def _check_row_norms(shape: Shape, limits: Limits) -> None:
+    """Raise CompileError unless q and k can be normalised over all heads of a position."""
+    if lane(shape) != shape.head_dim:
+        raise CompileError(
+            f"head_dim {shape.head_dim}: with norms of whole rows of q and k allowed are multiples "
+            f"of {WORD}"
+        )
+    if shape.q_columns > limits.norm_max:
+        raise CompileError(
+            f"heads * head_dim = {shape.q_columns}: the norm takes at most {limits.norm_max} "
+            "channels"
+        )

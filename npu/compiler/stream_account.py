@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from npu.asm.program import Program
+from npu.compiler.ideal import cached, looked_up
 from npu.compiler.model import CompiledModel, CompiledProgram
 from npu.image import StreamShare
 from spec.isa.gemm import GemmForm
@@ -134,13 +135,13 @@ def traffic(model: CompiledModel, program: CompiledProgram, pos: int = 0) -> Tra
     shape, rows = model.shape, max(1, program.rows)
     parts = {(part.share, part.what): part.necessary for part in pieces(program)}
     read = sum(parts.values())
-    read += rows * 2 * (shape.hidden * (1 + shape.positions) + shape.head_dim * shape.rope)
+    read += rows * looked_up(shape)
     read += 4 * program.rows
     write = 4
     if any(ref.name == "logits" for ref in program.tensors):
         write += 2 * shape.vocab
     if model.cache.in_memory:
-        row = 2 * shape.layers * shape.kv_columns
-        read += row * (min(pos, shape.window - 1) if shape.window else pos)
-        write += row * rows
+        layers = [cached(shape, rows, pos, number) for number in range(shape.layers)]
+        read += sum(each.read_bytes for each in layers)
+        write += sum(each.write_bytes for each in layers)
     return Traffic(read, write)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the tensors of a model appear while a program runs, and how to get them back."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -41,8 +41,8 @@ class TensorRef:
     dynamic: bool = False
 
 
-def at_position(refs: Iterable[TensorRef], pos: int, first_key: int = 0) -> list[TensorRef]:
-    """Return what a decode step at `pos` writes; its first key is at position `first_key`.
+def at_position(refs: Iterable[TensorRef], pos: int, first_keys: Sequence[int]) -> list[TensorRef]:
+    """Return what a decode step at `pos` writes; `first_keys` has the first key of each layer.
 
     The columns of dynamic tensors become positions; pieces behind `pos` are left out.
     """
@@ -51,10 +51,11 @@ def at_position(refs: Iterable[TensorRef], pos: int, first_key: int = 0) -> list
         if not ref.dynamic:
             result.append(ref)
             continue
-        columns = min(ref.shape[1], pos + 1 - first_key - ref.column)
+        first = first_keys[ref.layer]
+        columns = min(ref.shape[1], pos + 1 - first - ref.column)
         if columns > 0:
             shape = (ref.shape[0], columns)
-            column = first_key + ref.column
+            column = first + ref.column
             result.append(replace(ref, shape=shape, column=column, dynamic=False))
     return result
 

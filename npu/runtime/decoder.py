@@ -357,7 +357,10 @@ def _check_memory(decoder: Decoder, limits: Limits, word: Instruction, where: st
 
 
 def _check_rows(decoder: Decoder, word: Instruction, where: str) -> None:
-    """A table has a row for each token or position, as long as the program takes it."""
+    """A table has a row for each token or position, as long as the program takes it.
+
+    There may be several tables of rotations, one behind the other.
+    """
     fields = OPCODE_FIELDS[Opcode.EMBED].imm
     register, index = fields["base"].get(word.imm), fields["index"].get(word.imm)
     by_position = index == EmbedIndex.POS
@@ -366,7 +369,9 @@ def _check_rows(decoder: Decoder, word: Instruction, where: str) -> None:
     allowed = [
         name
         for name, held in decoder.tables
-        if (name != "tokens") == by_position and held == size and word.n <= size // count
+        if (name != "tokens") == by_position
+        and (held == size or (name == "rope" and held and held % size == 0))
+        and word.n <= size // count
     ]
     if register not in [TABLES[name] for name in allowed]:
         given = words(f"{count} rows, {size} bytes, behind BASE{register}")

@@ -36,8 +36,11 @@ def attention_macs(shape: Shape, rows: int, past: int) -> int:
 
     The keys begin on a tile boundary; the numerators are 16-bit values.
     """
-    keys = past + rows - first_key(shape, past, measured_models.EDGE)
-    return 3 * rows * keys * shape.q_columns * shape.layers
+    keys = sum(
+        past + rows - first_key(shape.window_of(layer), past, measured_models.EDGE)
+        for layer in range(shape.layers)
+    )
+    return 3 * rows * keys * shape.q_columns
 
 
 def counted(shape: Shape, rows: int, past: int) -> int:

@@ -127,7 +127,8 @@ def compare_trace(
         actual = have
         if base in ("scores", "numer"):
             rows, keys = want.shape
-            seen = visible(rows, keys, causal=True, pos=keys - rows, window=model.shape.window)
+            window = model.shape.window_of(layer)
+            seen = visible(rows, keys, causal=True, pos=keys - rows, window=window)
             actual = np.zeros(want.shape, have.dtype)
             actual[:, : have.shape[1]] = have
             want, actual = np.where(seen, want, 0), np.where(seen, actual, 0)

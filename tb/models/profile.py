@@ -183,14 +183,18 @@ def _runs(folder: Path) -> Iterator[tuple[logs.Records, logs.Records]]:
 def parts_of(program: CompiledProgram) -> list[str]:
     """Return the part of the model that each word of a program belongs to.
 
-    A part ends with the last instruction that takes its parameters; what follows already works
-    for the next one, or is the end.
+    A part ends with the last instruction that takes its parameters or makes a tensor of it; what
+    follows already works for the next one, or is the end.
     """
     words = program.program.instructions
     takers = [index for index, word in enumerate(words) if share_bytes(word, program.edge)]
     ends: dict[str, int] = {}
     for index, share in zip(takers, program.shares, strict=True):
         ends["head" if share.name == "norm" else part_of(share.name)] = index
+    for ref in program.tensors:
+        name = f"layer {ref.layer}"
+        if name in ends:
+            ends[name] = max(ends[name], ref.instr)
     first = next(i for i, word in enumerate(words) if _begins_layer(word.opcode))
     ends = {"embedding": first - 1, **ends}
     names: list[str] = []
@@ -224,11 +228,15 @@ def part_works(
 ) -> dict[str, LeastWork]:
     """Return what must be done for each part of the model: what all of it reads is split up."""
     whole = ideal.forward(shape, rows, past, in_memory=in_memory, layouts=layouts)
-    layer = ideal.layer(shape, rows, past, in_memory=in_memory, layouts=layouts)
+    layers = {
+        f"layer {number}": ideal.layer(
+            shape, rows, past, number, in_memory=in_memory, layouts=layouts
+        )
+        for number in range(shape.layers)
+    }
     head = ideal.norm(shape.hidden)
     head += ideal.linear(1, shape.vocab, shape.hidden, layout=layouts.get("head"))
-    embedding = whole.read_bytes - shape.layers * layer.read_bytes - head.read_bytes
-    layers = {f"layer {number}": layer for number in range(shape.layers)}
+    embedding = whole.read_bytes - sum(one.read_bytes for one in layers.values()) - head.read_bytes
     return {"embedding": LeastWork(read_bytes=embedding), **layers, "head": head}
 
 

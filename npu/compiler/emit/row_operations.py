@@ -6,6 +6,7 @@ from typing import Literal
 from npu.compiler.emit.sram_matrix import SramMatrix
 from npu.compiler.program_builder import ProgramBuilder
 from npu.image import StreamShare
+from spec.isa.operands import up
 
 NormName = Literal["LAYERNORM", "RMSNORM"]
 ElementwiseName = Literal[
@@ -121,7 +122,7 @@ def emit_rope(
         pitch: bytes from row to row.
 
     """
-    given = pitch if rows > 1 else None
+    given = pitch if rows > 1 and pitch != heads * up(head_dim) else None
     return builder.emit(
         "ROPE",
         dst=address,

@@ -112,8 +112,9 @@ def note_heads(
     head_dim: int,
     pitch: int,
     row: int = 0,
+    element: Element = "int8",
 ) -> None:
-    """Note the int8 rows of some heads side by side: one piece, or one per head if padded."""
+    """Note the rows of some heads side by side: one piece, or one per head if padded."""
     lane = up(head_dim)
     whole = head_dim == lane
     width = head_dim * heads if whole else head_dim
@@ -123,9 +124,9 @@ def note_heads(
                 name,
                 layer,
                 instr,
-                address + head * lane,
+                address + head * lane * _BYTES[element],
                 (rows, width),
-                "int8",
+                element,
                 pitch,
                 row=row,
                 column=head * head_dim,

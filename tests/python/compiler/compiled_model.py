@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from golden import decoder
 from golden.machine import ChipConfig, Machine, RunResult, StartState
+from npu.asm import assemble
 from npu.compiler import CompiledModel, CompiledProgram, TensorRef, collect
 from spec.isa import Instruction
 from spec.isa.instruction import encode_image
@@ -136,13 +137,13 @@ def check_cache(chip: ModelChip, trace: decoder.ModelTrace, positions: int) -> N
             np.testing.assert_array_equal(have, want[:positions], err_msg=f"layer {layer} v={v}")
 
 
-def _looked_at(model: QuantizedModel, tensor: npt.NDArray[Any], rows: slice) -> npt.NDArray[Any]:
+def _looked_at(window: int, tensor: npt.NDArray[Any], rows: slice) -> npt.NDArray[Any]:
     """Return (rows, positions) with what no row looks at as zero: it need not be computed."""
     own = np.arange(rows.start, rows.stop)[:, None]
     key = np.arange(tensor.shape[1])
     seen = key <= own
-    if model.shape.window:
-        seen &= key > own - model.shape.window
+    if window:
+        seen &= key > own - window
     return np.where(seen, tensor, 0).astype(tensor.dtype)
 
 
@@ -165,8 +166,67 @@ def check_tensors(
             want = getattr(trace.blocks[layer], base)
             want = want[int(index)][rows] if head else want[rows]
         if base in ("scores", "numer"):
-            want = _looked_at(model, want[:, : have.shape[1]], rows)
-            have = _looked_at(model, have, rows)
+            window = model.shape.window_of(layer)
+            want = _looked_at(window, want[:, : have.shape[1]], rows)
+            have = _looked_at(window, have, rows)
         assert (have.dtype, have.shape) == (want.dtype, want.shape), (layer, name)
         np.testing.assert_array_equal(have, want, err_msg=f"layer {layer} {name}")
     return names
+
+
+def ids_of(model: QuantizedModel) -> list[int]:
+    """Return ids for every position, the same for equal shapes."""
+    ids: list[int] = (
+        np.random.default_rng(4).integers(0, model.shape.vocab, model.shape.context).tolist()
+    )
+    return ids
+
+
+def check_steps(
+    model: QuantizedModel,
+    compiled: CompiledModel,
+    chunks: Sequence[int],
+    *,
+    chunk: int | None = None,
+    decode: int | None = None,
+) -> ModelChip:
+    """Prefill prompts one behind the other, then decode; compare everything at every step."""
+    ids = ids_of(model)
+    trace = decoder.forward_trace(model, ids)
+    chip = ModelChip(compiled)
+    sram = compiled.limits.sram_bytes
+    names: set[str] = set()
+    done = 0
+    for rows in chunks:
+        program = compiled.prefill(rows, done, logits=True, chunk=chunk)
+        assert assemble(program.text).image() == program.program.image()
+        end = done + rows
+        result = chip.run(program, ids[done:end])
+        names |= check_tensors(model, program.tensors, result, trace, slice(done, end), sram)
+        check_end(chip, trace, end, result.token)
+        done = end
+    program = compiled.decode(logits=True)
+    assert assemble(program.text).image() == program.program.image()
+    last = model.shape.context if decode is None else done + decode
+    for pos in range(done, last):
+        result = chip.run(program, pos=pos, token=ids[pos])
+        refs = program.tensors_at(pos)
+        names |= check_tensors(model, refs, result, trace, slice(pos, pos + 1), sram)
+        check_end(chip, trace, pos + 1, result.token)
+    wanted = {"norm1", "q", "k", "v", "scores", "numer", "sums", "ctx", "resid1", "norm2", "act"}
+    wanted |= {"resid2", "logits"}
+    wanted |= {"q_rope", "k_rope"} if model.rope is not None else set()
+    wanted |= {"silu"} if model.blocks[0].gate is not None else set()
+    wanted |= {"up"} if model.shape.wide else set()
+    wanted |= {"q_norm", "k_norm"} if model.shape.head_norms else set()
+    wanted |= {"proj", "o_norm", "down", "down_norm"} if model.shape.part_norms else set()
+    assert names == wanted
+    return chip
+
+
+def check_end(chip: ModelChip, trace: decoder.ModelTrace, positions: int, token: int) -> None:
+    """Compare the logits, the token and the cache after a program."""
+    want = trace.logits[positions - 1]
+    np.testing.assert_array_equal(chip.logits(), want)
+    assert token == chip.tokens(1)[0] == int(want.argmax())
+    check_cache(chip, trace, positions)

@@ -77,6 +77,33 @@ def test_dropped_ones_do_not_count() -> None:
     assert board.needed(Engine.SMX, Footprint(reads=1)) == {Engine.GEMM: 0}
 
 
+@pytest.mark.parametrize(
+    ("older", "younger", "stay"), [(5, 5, 1), (5, 9, 1), (5, 0, 1), (0, 0, 1), (9, 5, 0), (0, 9, 0)]
+)
+def test_a_narrower_window_may_drop_more(older: int, younger: int, stay: int) -> None:
+    """What ran in one window says nothing of LEN in a narrower one; 0 is the widest."""
+    board = Board(window=older)
+    board.issue(Engine.LD, Footprint(writes=1), dropped_to=1)
+    board.window = younger
+    board.issue(Engine.LD, Footprint(writes=2), dropped_to=1)
+    assert board.needed(Engine.GEMM, Footprint(reads=1)) == {Engine.LD: stay}
+
+
+def test_the_builder_knows_the_window() -> None:
+    """From its start on, and behind a SET."""
+    builder = ProgramBuilder(Limits(), window=7)
+    assert builder.board.window == 7
+    builder.set("POS", 3)
+    builder.set("WINDOW", 0)
+    builder.advance("POS", -5)
+    assert builder.board.window == 0
+    assert builder.program()[1].splitlines() == [
+        "SET POS v=3",
+        "SET WINDOW v=0",
+        "SET POS v=4294967291 add",
+    ]
+
+
 def test_builder_waits_once() -> None:
     """Engines of equal n share a barrier, and nothing is waited for twice."""
     builder = ProgramBuilder(Limits())

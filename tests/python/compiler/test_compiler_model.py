@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole decoders, compiled: tensors, the cache, logits and tokens equal the plain network's."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from typing import NoReturn
 
-import numpy as np
 import pytest
 
 from golden import decoder
@@ -30,7 +28,13 @@ from npu.compiler.shape import from_json, to_json
 from spec.isa import Opcode
 from spec.isa.operands import Limits
 from spec.paths import ROOT
-from tests.python.compiler.compiled_model import ModelChip, check_cache, check_tensors
+from tests.python.compiler.compiled_model import (
+    ModelChip,
+    check_end,
+    check_steps,
+    check_tensors,
+    ids_of,
+)
 from weights.formats.recipe import parse_recipe
 from weights.model import QuantizedModel
 from weights.quantize import quantize_checkpoint
@@ -52,60 +56,6 @@ def _model(family: str, changes: tuple[tuple[str, int], ...] = ()) -> QuantizedM
     if family == "mistral":
         fields["window"] = 10
     return random_model(shape_of(family, **fields | dict(changes)), 3)
-
-
-def _ids(model: QuantizedModel) -> list[int]:
-    ids: list[int] = (
-        np.random.default_rng(4).integers(0, model.shape.vocab, model.shape.context).tolist()
-    )
-    return ids
-
-
-def _check(
-    model: QuantizedModel,
-    compiled: CompiledModel,
-    chunks: Sequence[int],
-    *,
-    chunk: int | None = None,
-    decode: int | None = None,
-) -> ModelChip:
-    """Prefill prompts one behind the other, then decode; compare everything at every step."""
-    ids = _ids(model)
-    trace = decoder.forward_trace(model, ids)
-    chip = ModelChip(compiled)
-    sram = compiled.limits.sram_bytes
-    names: set[str] = set()
-    done = 0
-    for rows in chunks:
-        program = compiled.prefill(rows, done, logits=True, chunk=chunk)
-        assert assemble(program.text).image() == program.program.image()
-        end = done + rows
-        result = chip.run(program, ids[done:end])
-        names |= check_tensors(model, program.tensors, result, trace, slice(done, end), sram)
-        _check_end(chip, trace, end, result.token)
-        done = end
-    program = compiled.decode(logits=True)
-    assert assemble(program.text).image() == program.program.image()
-    last = model.shape.context if decode is None else done + decode
-    for pos in range(done, last):
-        result = chip.run(program, pos=pos, token=ids[pos])
-        refs = program.tensors_at(pos)
-        names |= check_tensors(model, refs, result, trace, slice(pos, pos + 1), sram)
-        _check_end(chip, trace, pos + 1, result.token)
-    wanted = {"norm1", "q", "k", "v", "scores", "numer", "sums", "ctx", "resid1", "norm2", "act"}
-    wanted |= {"resid2", "logits"}
-    wanted |= {"q_rope", "k_rope"} if model.rope is not None else set()
-    wanted |= {"silu"} if model.blocks[0].gate is not None else set()
-    assert names == wanted
-    return chip
-
-
-def _check_end(chip: ModelChip, trace: decoder.ModelTrace, positions: int, token: int) -> None:
-    """Compare the logits, the token and the cache after a program."""
-    want = trace.logits[positions - 1]
-    np.testing.assert_array_equal(chip.logits(), want)
-    assert token == chip.tokens(1)[0] == int(want.argmax())
-    check_cache(chip, trace, positions)
 
 
 def _decode_form(compiled: CompiledModel) -> Form:
@@ -130,7 +80,7 @@ def test_every_position(family: str, place: Place, prompt: list[int]) -> None:
     """Decode steps for every position, up to the end of the context."""
     compiled = compile_model(_model(family), CHIP, cache=place)
     assert compiled.cache.in_memory == (place == "memory")
-    _check(_model(family), compiled, prompt)
+    check_steps(_model(family), compiled, prompt)
 
 
 @pytest.mark.parametrize("array_dim", [8, 16, 32])
@@ -139,7 +89,7 @@ def test_chunks(family: str, array_dim: int) -> None:
     """Chunks of 16 rows, a last one of one row, and prompts behind what is in the cache."""
     model = _model(family, (("context", 80), ("layers", 1), ("window", 20 * (family != "gpt2"))))
     compiled = compile_model(model, replace(CHIP, array_dim=array_dim))
-    _check(model, compiled, [33, 6, 20, 1], chunk=16, decode=2)
+    check_steps(model, compiled, [33, 6, 20, 1], chunk=16, decode=2)
 
 
 RECIPES = [
@@ -163,7 +113,7 @@ def test_narrow_weights(name: str, recipe: str, array_dim: int) -> None:
     source = str(WEIGHTS / name)
     model = quantize_checkpoint(source, parse_recipe(recipe))
     compiled = compile_model(model, replace(CHIP, array_dim=array_dim))
-    _check(model, compiled, [9], decode=3)
+    check_steps(model, compiled, [9], decode=3)
     assert CompiledModel.load(compiled.packed()) == compiled
     plain = compile_model(quantize_checkpoint(source), compiled.limits)
     assert len(compiled.stream) < 0.8 * len(plain.stream)
@@ -196,7 +146,7 @@ def test_weights_that_the_chip_cannot_expand() -> None:
 def test_windows(window: int) -> None:
     """Windows around tile boundaries."""
     model = _model("mistral", (("context", 64), ("layers", 1), ("window", window)))
-    _check(model, compile_model(model, CHIP), [40], chunk=16, decode=9)
+    check_steps(model, compile_model(model, CHIP), [40], chunk=16, decode=9)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +164,7 @@ def test_windows(window: int) -> None:
 def test_shapes(family: str, changes: Changes) -> None:
     """Groups of 1 to 8 query heads, head dimensions of 8 to 128, widths that fill no tile."""
     model = _model(family, tuple(changes.items()))
-    _check(model, compile_model(model, CHIP), [9], decode=4)
+    check_steps(model, compile_model(model, CHIP), [9], decode=4)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +183,7 @@ def test_little_room(sram_bytes: int, forms: tuple[Form, Form]) -> None:
     limits = replace(CHIP, sram_bytes=sram_bytes, acc_rows=32)
     compiled = compile_model(model, limits, cache="memory")
     assert (_decode_form(compiled), _prefill_form(compiled, 64, 21)) == forms
-    _check(model, compiled, [85], chunk=16, decode=2)
+    check_steps(model, compiled, [85], chunk=16, decode=2)
 
 
 @pytest.mark.parametrize(("sram_bytes", "stack"), [(1536, 1), (2048, 2), (2560, 4), (4096, 8)])
@@ -241,7 +191,7 @@ def test_few_query_heads_at_a_time(sram_bytes: int, stack: int) -> None:
     """Where the scores of a group have no room: the same bits from the same cache in memory."""
     changes = {"context": 100, "layers": 1, "heads": 8, "kv_heads": 1, "head_dim": 8, "vocab": 17}
     model = _model("llama", tuple(changes.items()))
-    ids, trace = _ids(model), decoder.forward_trace(model, _ids(model))
+    ids, trace = ids_of(model), decoder.forward_trace(model, ids_of(model))
     chip = ModelChip(compile_model(model, CHIP, cache="memory"))
     chip.run(chip.model.prefill(97), ids[:97])
     chip.model = compile_model(model, replace(CHIP, sram_bytes=sram_bytes), cache="memory")
@@ -252,7 +202,7 @@ def test_few_query_heads_at_a_time(sram_bytes: int, stack: int) -> None:
         result = chip.run(program, pos=pos, token=ids[pos])
         refs = program.tensors_at(pos)
         check_tensors(model, refs, result, trace, slice(pos, pos + 1), sram_bytes)
-        _check_end(chip, trace, pos + 1, result.token)
+        check_end(chip, trace, pos + 1, result.token)
 
 
 def _greedy(model: QuantizedModel, ids: list[int], count: int) -> list[int]:
@@ -271,7 +221,7 @@ def test_generate(family: str, place: Place) -> None:
     """One program for prompt and all tokens; it ends by count, by EOS, and after one token."""
     model = _model(family)
     compiled = compile_model(model, CHIP, cache=place)
-    ids = _ids(model)[:7]
+    ids = ids_of(model)[:7]
     want = _greedy(model, ids, 6)
     program = compiled.generate(len(ids), chunk=4)
     assert assemble(program.text).image() == program.program.image()
@@ -295,7 +245,7 @@ def test_wide_head_is_split() -> None:
     program = compiled.decode()
     heads = [word for word in program.program.instructions if word.opcode == Opcode.GEMM][-2:]
     assert [word.n for word in heads] == [61_424, 76]
-    _check(model, compiled, [3], decode=1)
+    check_steps(model, compiled, [3], decode=1)
 
 
 def test_barriers_are_needed() -> None:
