@@ -20,12 +20,17 @@ from npu.driver import generate
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench, full
 from tb.bench.knobs import Knobs
+from tb.models.decoder_kinds import KINDS, model_of_kind
 from tb.models.resident_model import Resident
 from tb.tests.models.generation import QUIET
 from weights.checkpoint import CheckpointShape
+from weights.model import QuantizedModel
 from weights.synthetic import random_model, shape_of
 
 TAGS = ("models", "random")
+
+FEW_KINDS = ("windows, tables, heads, parts", "everything of other sizes", "only parts and rows")
+"""Kinds of the short form."""
 
 
 async def _check(
@@ -38,8 +43,22 @@ async def _check(
     sink: int | None = None,
     cache: Place = "auto",
 ) -> None:
-    """Run a prompt and steps in detail, then the same prompt and more tokens by one start."""
+    """Check a random model of a shape."""
     model = random_model(shape, int(bench.random.integers(1 << 30)), sink)
+    await _check_model(bench, model, prompt, steps, chunk=chunk, cache=cache)
+
+
+async def _check_model(
+    bench: Bench,
+    model: QuantizedModel,
+    prompt: int,
+    steps: int,
+    *,
+    chunk: int | None = None,
+    cache: Place = "auto",
+) -> None:
+    """Run a prompt and steps in detail, then the same prompt and more tokens by one start."""
+    shape = model.shape
     ids = bench.random.integers(0, shape.vocab, prompt + steps).tolist()
     resident, golden = Resident.place(bench, model, cache), GoldenSession(model)
     await bench.set_knobs(Knobs())
@@ -117,6 +136,28 @@ async def test_shapes_chunks(dut: Dut) -> None:
     for family, window in (("gpt2", 0), ("mistral", 20)):
         shape = shape_of(family, layers=2, context=96, window=window)
         await _check(bench, shape, prompt=49, steps=1, chunk=16)
+
+
+@cocotb.test
+async def test_shapes_other_kinds(dut: Dut) -> None:
+    """Norms of heads, of rows, behind parts or nowhere, parallel parts, windows and tables."""
+    bench = await Bench.start(dut)
+    for kind in KINDS if full() else FEW_KINDS:
+        model = model_of_kind(kind, int(bench.random.integers(1 << 30)))
+        await _check_model(bench, model, prompt=19, steps=2, chunk=16, cache="memory")
+
+
+@cocotb.test
+async def test_shapes_other_kinds_narrow(dut: Dut) -> None:
+    """The same with narrow weights behind a constant position; tokens by one start."""
+    bench = await Bench.start(dut, QUIET)
+    for kind in KINDS if full() else FEW_KINDS[:1]:
+        seed = int(bench.random.integers(1 << 30))
+        model = model_of_kind(kind, seed, sink=3, weights="int4g32,qkv=mxfp6e2,o=int4,down=int2")
+        ids = bench.random.integers(0, model.shape.vocab, 18).tolist()
+        resident, count = Resident.place(bench, model), 24 if full() else 6
+        generated = await generate.greedy(resident.chip, resident.plan(ids), count)
+        assert generated.ids == session.generate(model, ids, count), kind
 
 
 @cocotb.test
