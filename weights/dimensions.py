@@ -93,8 +93,10 @@ def load_dimensions(source: str, context: int | None = None) -> Dimensions:
     if context > found.shape.context:
         allowed = f"1 to {found.shape.context:,}, the positions of the model"
         raise CheckpointError(f"{source}: --context: given {context:,}, allowed {allowed}")
-    window = found.shape.window if found.shape.window < context else 0
-    return replace(found, shape=replace(found.shape, context=context, window=window))
+    old = found.shape
+    window, *windows = (one if one < context else 0 for one in (old.window, *old.windows))
+    new = replace(old, context=context, window=window, windows=tuple(windows))
+    return replace(found, shape=new)
 
 
 def _refusal_of_generation(shape: CheckpointShape) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import tessera
 from golden.graph import run as golden_run
 from golden.graph import run_steps
 from npu.cli import command_line
+from npu.commands.load_model import planned
 from npu.graph.evaluate import evaluate
 from npu.graph.form import GraphError
 from npu.graph.importers import read
@@ -25,6 +27,7 @@ from npu.graph.verify import verify
 from npu.planner.build_plan import Built, CompileOptions, build_plan
 from npu.planner.partition import partition
 from npu.runtime.plan_files import PlanFileError
+from spec.isa.operands import Limits
 from tessera.accuracy import loss_of
 from tessera.delegate import Delegate, preprocess
 from tessera.session import Session
@@ -32,8 +35,8 @@ from tests.forms import sample
 from weights.architectures import ARCHITECTURES
 from weights.calibrate import calibration_tokens
 from weights.checkpoint import Checkpoint, CheckpointError
+from weights.formats.recipe import INT8_WEIGHTS
 from weights.importer import load_checkpoint
-from weights.quantize import quantize_checkpoint
 from weights.reference import bits_per_byte, forward
 from weights.shipped import CHECKPOINTS
 from weights.synthetic import random_checkpoint, random_tokens, shape_of, write_checkpoint
@@ -164,13 +167,13 @@ def test_norms_of_heads_are_on_the_chip() -> None:
     assert np.abs(found - wanted).max() < 0.08 * np.abs(wanted).max()
 
 
-def test_generation_refuses_what_it_has_no_program_for(tmp_path: Path) -> None:
-    """Before anything is measured, and with what is allowed instead."""
-    write_checkpoint(drawn("qwen3"), tmp_path)
-    message = r"qwen3: given norms of q and k, .* allowed as a network: npu compile --shape"
+def test_generation_refuses_what_it_has_no_program_for() -> None:
+    """With what is allowed instead."""
+    shape = shape_of("qwen3", score_cap=30.0)
+    message = r"qwen3: given a cap of scores, .* allowed as a network: npu compile --shape"
     with pytest.raises(CheckpointError, match=message):
-        quantize_checkpoint(str(tmp_path))
-    assert command_line.main(["inspect", str(tmp_path)]) == 2
+        planned(shape, Limits(), "auto", INT8_WEIGHTS)
+    planned(replace(shape, score_cap=0.0), Limits(), "auto", INT8_WEIGHTS)
 
 
 def test_samples_of_ones_own_calibrate_as_well() -> None:
