@@ -20,8 +20,10 @@ from spec.isa.operands import Limits
 from tb.models.decoder_kinds import KINDS, model_of_kind
 from tests.forms import sample
 from tests.python.compiler.compiled_model import ModelChip, check_steps
+from weights.architectures import ARCHITECTURES
 from weights.formats.recipe import parse_recipe
 from weights.model import QuantizedModel
+from weights.synthetic import random_model, shape_of
 
 CHIP = Limits(sram_bytes=48 * 1024)
 LITTLE = Limits(sram_bytes=10 * 1024, acc_rows=32)
@@ -51,6 +53,17 @@ def test_other_chips(kind: str, chip: Limits) -> None:
     """Larger tiles, and an SRAM with room for few rows, with the cache in memory."""
     model = model_of_kind(kind, SEED)
     check_steps(model, compile_model(model, chip, cache="memory"), [21], chunk=16, decode=2)
+
+
+@pytest.mark.parametrize("family", ARCHITECTURES)
+def test_every_architecture(family: str) -> None:
+    """With its usual parts: a prompt in chunks, steps, and tokens by one start."""
+    shape = shape_of(family, layers=3, context=40)
+    model = random_model(shape, SEED)
+    compiled = compile_model(model, CHIP)
+    check_steps(model, compiled, [21], chunk=16, decode=1)
+    ids = [3, 70, 1, 22, 9, 41]
+    assert _generated(compiled, ids, 8) == session.generate(model, ids, 8)
 
 
 NARROW = "qkv=mxfp6e2,up=nf4g16,o=int4,down=int2,head=int4"
