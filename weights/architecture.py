@@ -29,6 +29,8 @@ Factors = Mapping[str, float | npt.NDArray[np.float64]]
 
 MAX_SIZE = 1 << 24
 """The largest dimension of a config; what a chip takes is less and is the compiler's business."""
+FULL, SLIDING = "full_attention", "sliding_attention"
+"""Kinds of attention by layer."""
 NEUTRAL: dict[str, tuple[object, ...]] = {
     "add_cross_attention": (False,),
     "alibi": (False,),
@@ -105,6 +107,19 @@ class Config:
             raise self.refusal(field, "a number between 0 and 1", given)
         return float(given)
 
+    def number(self, field: str, default: float) -> float:
+        """Return a factor, a number above 0."""
+        given = self.content.get(field, default)
+        if type(given) not in (int, float) or not 0 < given < math.inf:
+            raise self.refusal(field, "a number above 0", given)
+        return float(given)
+
+    def cap(self, field: str, default: float) -> float:
+        """Return a number above 0, 0 where it is null."""
+        return (
+            0.0 if self.content.get(field, default or None) is None else self.number(field, default)
+        )
+
     def flag(self, field: str, default: bool) -> bool:
         """Return a choice between two."""
         given = self.content.get(field, default)
@@ -125,16 +140,14 @@ class Config:
         if not any(type(given) is type(one) and given == one for one in _spelled(allowed)):
             raise self.refusal(field, " or ".join(map(repr, allowed)), given)
 
-    def layer_types(self, layers: int) -> str | None:
-        """Return the kind of attention that layer_types gives to all layers, None if absent."""
+    def layer_types(self, layers: int) -> list[str] | None:
+        """Return the kind of attention that layer_types gives to each layer, None if absent."""
         given = self.content.get("layer_types")
         if given is None:
             return None
-        kinds = ("full_attention", "sliding_attention")
-        one_kind = isinstance(given, list) and len(given) == layers and given[0] in kinds
-        if not one_kind or any(kind != given[0] for kind in given):
-            raise self.refusal("layer_types", f"{layers} times the same of {list(kinds)}")
-        return str(given[0])
+        if not isinstance(given, list) or len(given) != layers or set(given) - {FULL, SLIDING}:
+            raise self.refusal("layer_types", f"{layers} of {[FULL, SLIDING]}")
+        return given
 
 
 def _spelled(values: tuple[object, ...]) -> tuple[object, ...]:

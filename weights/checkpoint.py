@@ -40,6 +40,7 @@ class CheckpointShape(Shape):
         rope_theta: with `rope` the base of the rotary embedding of q and k, lanes t and
             t + head_dim / 2 being a pair.
         tied: the head is the transposed token table.
+        one_norm: both norms of a block are one, which files have once.
         rotations: the tables that `tables` numbers; () for one that turns whole heads, unscaled.
         score_cap: scores s become c tanh(s / c) before what is hidden is left out; 0: they do not.
         logit_cap: the same of logits.
@@ -50,6 +51,7 @@ class CheckpointShape(Shape):
     biases: tuple[str, ...] = ()
     rope_theta: float = 0.0
     tied: bool = False
+    one_norm: bool = False
     rotations: tuple[Rotation, ...] = ()
     score_cap: float = 0.0
     logit_cap: float = 0.0
@@ -207,7 +209,7 @@ DIGESTED = (
 """What of a shape counts in a digest, in this order: scale files on disk depend on it."""
 DIGESTED_IF_SET = (
     *("windows", "tables", "parallel", "head_norms", "pre_norms", "part_norms"),
-    *("rotations", "score_cap", "logit_cap"),
+    *("one_norm", "rotations", "score_cap", "logit_cap"),
 )
 """What counts only where it is not as most decoders have it."""
 

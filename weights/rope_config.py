@@ -55,7 +55,7 @@ def rotation(
         theta_field: what the base is called outside maps.
         share_field: what the share is called outside maps.
         maps: options by what messages call their place; None: those of MAPS.
-        original: the original context where there is none in maps or beside them; None: `context`.
+        original: the original context where none stands beside the maps; None: as they say.
         names: kinds by other names than those of KINDS.
 
     Raises:
@@ -93,17 +93,17 @@ def rotation(
 def rotated(
     shape: CheckpointShape, rotations: Sequence[Rotation], tables: tuple[int, ...] = ()
 ) -> CheckpointShape:
-    """Return a shape with rotations, said as briefly as it can be."""
-    if len(set(rotations)) == 1 and not tables:
-        (only,) = set(rotations)
-        if only == Rotation(only.theta, shape.head_dim):
-            return replace(shape, rope=True, rope_theta=only.theta, rotations=())
-    used = sorted(set(tables)) or [0]
-    kept = tuple(rotations[number] for number in used)
-    numbers = tuple(used.index(number) for number in tables) if len(used) > 1 else ()
-    if tables and not numbers:
-        return rotated(shape, kept)
-    return replace(shape, rope=True, rope_theta=kept[0].theta, rotations=kept, tables=numbers)
+    """Return a shape with rotations, of which `tables` has one by layer, said briefly."""
+    by_layer = [rotations[number] for number in tables] or [rotations[0]]
+    kept = tuple(one for one in dict.fromkeys(rotations) if one in by_layer)
+    plain = kept == (Rotation(kept[0].theta, shape.head_dim),)
+    return replace(
+        shape,
+        rope=True,
+        rope_theta=kept[0].theta,
+        rotations=() if plain else kept,
+        tables=tuple(map(kept.index, by_layer)) if len(kept) > 1 else (),
+    )
 
 
 def parameters(one: Rotation, head_dim: int) -> dict[str, object]:
@@ -196,6 +196,8 @@ def _scaled(
         return tuple(map(float, given))
 
     length = int(number(ORIGINAL, original or context, 1)) if kind != "default" else context
+    if kind != "default" and original not in (None, length):
+        raise config.refusal(f"{place}.{ORIGINAL}", f"{original}, as beside it", length)
     if kind == "default" and options.get("factor", 1) != 1:
         raise config.refusal(f"{place}.factor", "1", options["factor"])
     if kind == "dynamic" and length < context:

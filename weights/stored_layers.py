@@ -26,7 +26,6 @@ def stored_layers(
     skipped: int = 0,
     offset: float = 0.0,
     grouped: bool = False,
-    copies: Mapping[str, str] | None = None,
 ) -> list[Stored]:
     """Return every tensor of a file but the head.
 
@@ -40,7 +39,6 @@ def stored_layers(
         skipped: rows of positions that stand for nothing, in front.
         offset: is added to the gains of norms.
         grouped: of q, k and v in one module, the queries of a K/V head stand beside it.
-        copies: parts that are stored once for two, by the name of the first.
     """
     expected = expected_tensors(shape)
     tensors = [Stored(f"{embed}.weight", ("embed",))]
@@ -55,7 +53,7 @@ def stored_layers(
                 if names[0] not in expected:
                     continue
                 gain = kind == "weight" and len(expected[names[0]]) == 1
-                copy = (copies or {}).get(parts[0])
+                twice = shape.one_norm and parts == ("norm1",)
                 tensors.append(
                     Stored(
                         f"{theirs}.{name}.{kind}",
@@ -63,7 +61,7 @@ def stored_layers(
                         transposed=len(expected[names[0]]) == 2,
                         order=columns,
                         offset=offset if gain else 0.0,
-                        copies=() if copy is None else (f"{ours}.{copy}.{kind}",),
+                        copies=(f"{ours}.norm2.{kind}",) if twice else (),
                     )
                 )
     tensors += [

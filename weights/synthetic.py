@@ -27,6 +27,7 @@ from weights.importer import parse_config
 from weights.limits import WEIGHT_MAX
 from weights.model import Block, Linear, Norm, QuantizedModel
 from weights.quantize import activation_table, quantize
+from weights.rope_config import rotated
 from weights.stored.folder import CONFIG, WEIGHTS
 
 GAIN_SPREAD = 0.3
@@ -59,19 +60,26 @@ def shape_of(
     `others` are further fields of `CheckpointShape`.
     """
     _, usual = parse_config({"model_type": family}, "shape_of")
-    return replace(
+    lanes = hidden // heads if head_dim is None else head_dim
+    windows = tuple(size and context // 2 for size in usual.windows[:layers])
+    shape = replace(
         usual,
         hidden=hidden,
         layers=layers,
         heads=heads,
         kv_heads=heads if kv_heads is None else kv_heads,
-        head_dim=hidden // heads if head_dim is None else head_dim,
+        head_dim=lanes,
         ffn=ffn,
         vocab=vocab,
         context=context,
         window=window,
+        windows=windows if len(set(windows)) > 1 else (),
         **others,  # type: ignore[arg-type]
     )
+    rotations = [
+        replace(one, lanes=one.lanes * lanes // usual.head_dim // 2 * 2) for one in usual.rotations
+    ]
+    return rotated(shape, rotations, usual.tables[:layers]) if rotations else shape
 
 
 def random_checkpoint(shape: CheckpointShape, seed: int) -> Checkpoint:

@@ -16,7 +16,7 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from weights.architectures import ARCHITECTURES
-from weights.importer import load_checkpoint
+from weights.importer import load_checkpoint, parse_config
 from weights.reference import bits_per_byte, forward
 from weights.synthetic import random_checkpoint, shape_of, write_checkpoint
 
@@ -98,11 +98,64 @@ CASES += [
     ("qwen3", COMMON | {"head_dim": 12, "rope_parameters": {"rope_theta": 90.0, **scaling}})
     for scaling in (SCALINGS["yarn"], SCALINGS["longrope"])
 ]
+NO_GROUPS = ("gpt2", "gpt_neo", "gpt_neox", "opt")
+"""Every query head has a K/V head."""
+WIDE = ("falcon", "stablelm")
+"""Heads are as wide as all of a row together."""
+LLAMA3 = {"rope_theta": 90.0, **SCALINGS["llama3"]}
+LINEAR = {"rope_theta": 90.0, **SCALINGS["linear"]}
+BY_LAYER = ["sliding_attention", "full_attention", "sliding_attention"]
+CASES += [
+    ("qwen2", COMMON | {"use_sliding_window": True, "sliding_window": 7, "layer_types": BY_LAYER}),
+    (
+        "qwen3",
+        COMMON | {"use_sliding_window": True, "sliding_window": 9, "max_window_layers": 1},
+    ),
+    ("smollm3", COMMON | {"no_rope_layer_interval": 2, "pad_token_id": 0}),
+    (
+        "smollm3",
+        COMMON
+        | {"no_rope_layers": [0, 1, 1], "use_sliding_window": True, "sliding_window": 5}
+        | {"pad_token_id": 0, "attention_bias": True, "mlp_bias": True, "rope_parameters": LLAMA3},
+    ),
+    ("smollm3", COMMON | {"no_rope_layers": [1, 1, 1, 0], "pad_token_id": 0}),
+    ("gemma", COMMON | {"head_dim": 20}),
+    ("gemma", COMMON | {"head_dim": 8, "attention_bias": True, "num_key_value_heads": 1}),
+    ("gemma", COMMON | {"head_dim": 12, "hidden_act": "gelu", "tie_word_embeddings": False}),
+    ("gemma2", COMMON | {"head_dim": 20, "sliding_window": 7}),
+    (
+        "gemma2",
+        COMMON
+        | {"head_dim": 12, "query_pre_attn_scalar": 17, "attn_logit_softcapping": 1.5}
+        | {"final_logit_softcapping": 2.0, "sliding_window": 11, "layer_types": BY_LAYER},
+    ),
+    (
+        "gemma2",
+        COMMON
+        | {"head_dim": 8, "attn_logit_softcapping": None, "final_logit_softcapping": None}
+        | {"attention_bias": True, "tie_word_embeddings": False, "sliding_window": 100},
+    ),
+    ("gemma3_text", COMMON | {"head_dim": 20, "sliding_window": 7, "sliding_window_pattern": 2}),
+    (
+        "gemma3_text",
+        COMMON
+        | {"head_dim": 8, "query_pre_attn_scalar": 17, "sliding_window": 100, "pad_token_id": 0}
+        | {"layer_types": BY_LAYER, "attention_bias": True}
+        | {"rope_parameters": {"full_attention": LINEAR, "sliding_attention": {"rope_theta": 50}}},
+    ),
+    (
+        "gemma3_text",
+        COMMON
+        | {"head_dim": 12, "tie_word_embeddings": False, "sliding_window": 9}
+        | {"layer_types": BY_LAYER, "rope_theta": 900.0, "rope_local_base_freq": 70.0}
+        | {"rope_scaling": SCALINGS["linear"]},
+    ),
+]
 
 
 def compare(folder: Path, seed: int) -> None:
     """Compare the logits of both implementations on random tokens."""
-    oracle = AutoModelForCausalLM.from_pretrained(folder)  # in evaluation mode
+    oracle = AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager")
     checkpoint = load_checkpoint(folder)
     shape = checkpoint.shape
     tokens = np.random.default_rng(seed).integers(0, shape.vocab, (3, shape.context))
@@ -136,9 +189,18 @@ def test_folders_of_transformers(tmp_path: Path, family: str, options: dict[str,
 
 
 @pytest.mark.parametrize("family", ARCHITECTURES)
+def test_defaults(family: str) -> None:
+    """A field that config.json leaves out has the value that transformers writes for it."""
+    written = AutoConfig.for_model(family).to_dict()
+    wanted = parse_config(written, "test")[1]
+    assert parse_config({"model_type": family}, "test")[1] == wanted
+
+
+@pytest.mark.parametrize("family", ARCHITECTURES)
 def test_shards_written_by_transformers(tmp_path: Path, family: str) -> None:
     """A checkpoint that transformers split over several files."""
-    save_random(family, GPT2 if family == "gpt2" else COMMON, tmp_path, max_shard_size="60KB")
+    options = GPT2 if family == "gpt2" else COMMON | {"pad_token_id": 0}
+    save_random(family, options, tmp_path, max_shard_size="60KB")
     assert len(list(tmp_path.glob("*.safetensors"))) > 1
     compare(tmp_path, 2)
 
@@ -148,10 +210,12 @@ def test_shards_written_by_transformers(tmp_path: Path, family: str) -> None:
 def test_folders_of_ours(tmp_path: Path, family: str, tied: bool) -> None:
     """A random checkpoint that is written here opens in transformers, and is the same model."""
     grouped: dict[str, Any] = (
-        {} if family == "gpt2" else {"kv_heads": 2, "head_dim": 12, "rope_theta": 900.0}
+        {}
+        if family in NO_GROUPS
+        else {"kv_heads": 2} | ({} if family in WIDE else {"head_dim": 12})
     )
     window = 5 if family in ("mistral", "qwen2") else 0
-    shape = shape_of(family, window=window, tied=tied, **grouped)
+    shape = shape_of(family, layers=7, window=window, tied=tied, **grouped)
     write_checkpoint(random_checkpoint(shape, 3), tmp_path)
     compare(tmp_path, 3)
 

@@ -8,11 +8,11 @@ that came later are variations and are described with the functions of this modu
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from weights.architecture import Architecture, Config, GgufForm, Stored
+from weights.architecture import FULL, SLIDING, Architecture, Config, GgufForm, Stored
 from weights.checkpoint import CheckpointShape
 from weights.reference import ACTIVATIONS
 from weights.rope_config import parameters, rotated, rotation
@@ -112,13 +112,32 @@ def parse_common(
     return rotated(shape, [turned])
 
 
-def with_window(shape: CheckpointShape, window: int | None) -> CheckpointShape:
-    """Return the shape with a sliding window, unless it sees the whole context anyway."""
-    return replace(shape, window=0 if window is None or window >= shape.context else window)
+def with_window(
+    shape: CheckpointShape, window: int | None, kinds: Sequence[str] = (SLIDING,)
+) -> CheckpointShape:
+    """Return the shape with a sliding window, of all layers or of those of this kind.
+
+    A window that sees the whole context is none.
+    """
+    size = 0 if window is None or window >= shape.context else window
+    windows = tuple(size * (kind == SLIDING) for kind in kinds)
+    alike = len(set(windows)) == 1
+    return replace(shape, window=windows[0] * alike, windows=() if alike else windows)
 
 
-def write_common(shape: CheckpointShape) -> dict[str, object]:
-    """Return the config without biases and window."""
+def written_window(shape: CheckpointShape) -> dict[str, object]:
+    """Return the window and which layers have it."""
+    windows = [shape.window_of(layer) for layer in range(shape.layers)]
+    return {
+        "sliding_window": max(windows) or None,
+        "layer_types": [SLIDING if window else FULL for window in windows],
+    }
+
+
+def write_common(
+    shape: CheckpointShape, *, epsilon: str = "rms_norm_eps", activation: str = "hidden_act"
+) -> dict[str, object]:
+    """Return the config without biases and window, with the names of two fields."""
     return {
         "hidden_size": shape.hidden,
         "num_hidden_layers": shape.layers,
@@ -128,8 +147,8 @@ def write_common(shape: CheckpointShape) -> dict[str, object]:
         "intermediate_size": shape.ffn,
         "vocab_size": shape.vocab,
         "max_position_embeddings": shape.context,
-        "rms_norm_eps": shape.epsilon,
-        "hidden_act": shape.activation,
+        epsilon: shape.epsilon,
+        activation: shape.activation,
         "rope_parameters": parameters(shape.rotation(0), shape.head_dim),
         "tie_word_embeddings": shape.tied,
     }
@@ -143,7 +162,7 @@ def stored(shape: CheckpointShape) -> list[Stored]:
 def full_attention(config: Config, shape: CheckpointShape) -> CheckpointShape:
     """Return the shape of a family without windows."""
     config.fixed("sliding_window", None)
-    if config.layer_types(shape.layers) == "sliding_attention":
+    if SLIDING in (config.layer_types(shape.layers) or ()):
         raise config.refusal("layer_types", "full_attention throughout (no sliding_window)")
     return shape
 

@@ -6,7 +6,7 @@ Jiang et al., "Mistral 7B" (2023).
 
 from __future__ import annotations
 
-from weights.architecture import Architecture, Config
+from weights.architecture import FULL, SLIDING, Architecture, Config
 from weights.architectures.llama import BUFFERS, parse_common, stored, with_window, write_common
 from weights.checkpoint import CheckpointShape
 
@@ -17,8 +17,8 @@ def parse(config: Config) -> CheckpointShape:
     config.fixed("mlp_bias", False)
     shape = parse_common("mistral", config, ffn=14336, kv_heads=8, context=4096 * 32)
     window = config.optional_size("sliding_window", 4096)
-    wanted = "full_attention" if window is None else "sliding_attention"
-    if config.layer_types(shape.layers) not in (None, wanted):
+    wanted = FULL if window is None else SLIDING
+    if set(config.layer_types(shape.layers) or ()) - {wanted}:
         raise config.refusal("layer_types", f"{wanted} throughout (sliding_window = {window})")
     return with_window(shape, window)
 

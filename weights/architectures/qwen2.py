@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weights.architecture import Architecture, Config
+from weights.architecture import FULL, SLIDING, Architecture, Config
 from weights.architectures.llama import (
     BUFFERS,
     GGUF,
@@ -16,6 +16,7 @@ from weights.architectures.llama import (
     stored,
     with_window,
     write_common,
+    written_window,
 )
 from weights.checkpoint import CheckpointShape
 
@@ -25,34 +26,32 @@ def parse(config: Config) -> CheckpointShape:
     config.fixed("mlp_bias", False)
     shape = parse_common("qwen2", config, vocab=151936, ffn=22016, kv_heads=32, context=32768)
     shape = replace(shape, biases=("q", "k", "v"))
+    return with_window(shape, *windows(config, shape.layers))
+
+
+def windows(config: Config, layers: int) -> tuple[int | None, list[str]]:
+    """Return the window and which layers have it: those from max_window_layers on."""
     window = config.optional_size("sliding_window", 4096)
-    if not config.flag("use_sliding_window", False):
-        window = None
-    kind = config.layer_types(shape.layers)
-    if kind is None:
-        kind = _kind(config, shape.layers) if window is not None else "full_attention"
-    if kind == "sliding_attention" and window is None:
-        raise config.refusal("layer_types", "full_attention throughout (use_sliding_window off)")
-    return with_window(shape, window if kind == "sliding_attention" else None)
-
-
-def _kind(config: Config, layers: int) -> str:
-    """Return the kind of all layers: those from max_window_layers on have the window."""
+    kinds = config.layer_types(layers)
+    if not config.flag("use_sliding_window", False) or window is None:
+        if SLIDING in (kinds or ()):
+            raise config.refusal("layer_types", f"{FULL} throughout (use_sliding_window off)")
+        return None, [FULL]
     full = config.content.get("max_window_layers", 28)
-    if type(full) is not int or 0 < full < layers:
-        allowed = f"0 or at least num_hidden_layers = {layers} (one kind of attention)"
-        raise config.refusal("max_window_layers", allowed, full)
-    return "full_attention" if full >= layers else "sliding_attention"
+    if type(full) is not int or full < 0:
+        raise config.refusal("max_window_layers", "int >= 0", full)
+    return window, kinds or [FULL if layer < full else SLIDING for layer in range(layers)]
 
 
 def write(shape: CheckpointShape) -> dict[str, object]:
     """Return the config."""
-    window = {
-        "use_sliding_window": shape.window > 0,
-        "sliding_window": shape.window or None,
-        "max_window_layers": 0 if shape.window else shape.layers,
-    }
-    return write_common(shape) | window
+    return write_common(shape) | written(shape)
+
+
+def written(shape: CheckpointShape) -> dict[str, object]:
+    """Return the window and which layers have it."""
+    window = written_window(shape)
+    return window | {"use_sliding_window": window["sliding_window"] is not None}
 
 
 ARCHITECTURE = Architecture(

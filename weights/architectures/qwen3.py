@@ -15,8 +15,10 @@ from weights.architectures.llama import (
     HEAD_NORMS,
     MODULES,
     parse_common,
+    with_window,
     write_common,
 )
+from weights.architectures.qwen2 import windows, written
 from weights.checkpoint import CheckpointShape
 from weights.stored_layers import stored_layers
 
@@ -26,19 +28,17 @@ HEAD_DIM = 128
 
 def parse(config: Config) -> CheckpointShape:
     """Return the dimensions; defaults are those of transformers' Qwen3Config."""
-    config.fixed("use_sliding_window", False)
     shape = parse_common(
         "qwen3", config, vocab=151936, ffn=22016, kv_heads=32, context=32768, head_dim=HEAD_DIM
     )
-    if config.layer_types(shape.layers) == "sliding_attention":
-        raise config.refusal("layer_types", "full_attention throughout (use_sliding_window off)")
     biases = ("q", "k", "v", "o") if config.flag("attention_bias", False) else ()
-    return replace(shape, biases=biases, head_norms="head")
+    shape = replace(shape, biases=biases, head_norms="head")
+    return with_window(shape, *windows(config, shape.layers))
 
 
 def write(shape: CheckpointShape) -> dict[str, object]:
     """Return the config."""
-    return write_common(shape) | {"attention_bias": bool(shape.biases)}
+    return write_common(shape) | written(shape) | {"attention_bias": bool(shape.biases)}
 
 
 def stored(shape: CheckpointShape) -> list[Stored]:
