@@ -106,12 +106,12 @@ def rotated(
     )
 
 
-def parameters(one: Rotation, head_dim: int) -> dict[str, object]:
-    """Return a rotation as rope_parameters of config.json has it."""
+def parameters(one: Rotation, head_dim: int, *, share: bool = False) -> dict[str, object]:
+    """Return a rotation as rope_parameters of config.json has it, with the share if asked."""
     said = {
         name: list(value) if isinstance(value, tuple) else value for name, value in one.said.items()
     }
-    part = {} if one.lanes == head_dim else {"partial_rotary_factor": one.lanes / head_dim}
+    part = {"partial_rotary_factor": one.lanes / head_dim} if share else {}
     return {"rope_theta": one.theta, "rope_type": one.kind, **part, **said}
 
 

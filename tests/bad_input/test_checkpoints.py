@@ -354,6 +354,114 @@ def test_options_that_change_the_computation(
             r"max_window_layers: given -1, allowed int >= 0",
         ),
         ("gpt2", {"quantization_config": {"bits": 8}}, r"quantization_config: given \{'bits': 8\}"),
+        ("smollm3", {"no_rope_layers": [2]}, r"no_rope_layers: given \[2\], allowed 1 of 0 and 1"),
+        ("smollm3", {"no_rope_layers": []}, r"no_rope_layers: given \[\], allowed 1 of 0 and 1"),
+        (
+            "smollm3",
+            {"no_rope_layers": None, "no_rope_layer_interval": 0},
+            r"no_rope_layer_interval: given 0, allowed int >= 1",
+        ),
+        ("gemma", {"hidden_activation": "relu"}, r"hidden_activation: given 'relu', allowed None"),
+        (
+            "gemma2",
+            {"query_pre_attn_scalar": 0},
+            r"query_pre_attn_scalar: given 0, allowed a number",
+        ),
+        (
+            "gemma2",
+            {"attn_logit_softcapping": -1.0},
+            r"attn_logit_softcapping: given -1.0, allowed a number above 0",
+        ),
+        (
+            "gemma2",
+            {"use_bidirectional_attention": True},
+            r"use_bidirectional_attention: given True",
+        ),
+        (
+            "gemma3_text",
+            {"rope_parameters": ROPE},
+            r"rope_parameters: given \{.*\}, allowed null or a map of \['full_attention', 'slidi",
+        ),
+        (
+            "gemma3_text",
+            {"rope_parameters": {"sliding_attention": ROPE | {"rope_theta": 1}}},
+            r"rope_parameters.sliding_attention.rope_theta: given 1, allowed a number above 1",
+        ),
+        ("phi3", {"attention_bias": True}, r"attention_bias: given True, allowed False"),
+        (
+            "phi3",
+            {"original_max_position_embeddings": 3}
+            | {"rope_parameters": {"rope_type": "longrope", "original_max_position_embeddings": 2}},
+            r"rope_parameters.original_max_position_embeddings: given 2, allowed 3, as beside it",
+        ),
+        ("phi", {"qk_layernorm": True}, r"qk_layernorm: given True, allowed False"),
+        (
+            "phi",
+            {"rope_parameters": {"partial_rotary_factor": 0.25}},
+            r"rope_parameters.partial_rotary_factor: given 0.25, allowed an even number of 4 lan",
+        ),
+        (
+            "phi",
+            {"rope_parameters": {"partial_rotary_factor": 1.5}},
+            r"rope_parameters.partial_rotary_factor: given 1.5, allowed a number from 0 to 1",
+        ),
+        ("stablelm", {"qk_layernorm": True}, r"qk_layernorm: given True, allowed False"),
+        (
+            "gpt_neox",
+            {"attention_bias": None},
+            r"attention_bias: given None, allowed True or False",
+        ),
+        (
+            "gpt_neox",
+            {"rope_parameters": None, "rotary_emb_base": 1},
+            r"rotary_emb_base: given 1, allowed a number above 1",
+        ),
+        ("falcon", {"alibi": True}, r"alibi: given True, allowed False"),
+        ("falcon", {"num_kv_heads": 3}, r"num_kv_heads: given 3, allowed a divisor of 2 heads"),
+        (
+            "falcon",
+            {"num_ln_in_parallel_attn": 3},
+            r"num_ln_in_parallel_attn: given 3, allowed null or 1 or 2",
+        ),
+        (
+            "falcon",
+            {"num_attention_heads": 8},
+            r"hidden_size: given 8, allowed num_attention_heads =",
+        ),
+        ("olmo2", {"clip_qkv": 8.0}, r"clip_qkv: given 8.0, allowed None"),
+        ("granite", {"logits_scaling": 0}, r"logits_scaling: given 0, allowed a number above 0"),
+        (
+            "granite",
+            {"residual_multiplier": True},
+            r"residual_multiplier: given True, allowed a num",
+        ),
+        ("starcoder2", {"use_bias": "no"}, r"use_bias: given 'no', allowed True or False"),
+        (
+            "opt",
+            {"do_layer_norm_before": False},
+            r"do_layer_norm_before: given False, allowed True",
+        ),
+        ("opt", {"word_embed_proj_dim": 4}, r"word_embed_proj_dim: given 4, allowed 8 or None"),
+        (
+            "opt",
+            {"_remove_final_layer_norm": True},
+            r"_remove_final_layer_norm: given True, allowed",
+        ),
+        (
+            "gpt_neo",
+            {"attention_types": 5},
+            r"attention_types: given 5, allowed lists of \['global'",
+        ),
+        (
+            "gpt_neo",
+            {"attention_types": [[["far"], 1]]},
+            r"attention_types: given \[\[\['far'\], 1\]\], allowed lists of .*, 1 layers in all",
+        ),
+        (
+            "gpt_neo",
+            {"attention_types": [[["local"], 10**9]], "num_layers": 2},
+            r"attention_types: given .*, allowed lists of .*, 2 layers in all",
+        ),
     ],
 )
 def test_options_of_one_architecture(
@@ -433,6 +541,8 @@ def test_config_that_disagrees_with_the_tensors(
 # -----------------------------------------------------------------------------------------------
 # Tensors
 # -----------------------------------------------------------------------------------------------
+NO_GROUPS = ("gpt2", "gpt_neo", "gpt_neox", "opt")
+"""Every query head has a K/V head."""
 SMALL = {
     family: shape_of(
         family,
@@ -444,7 +554,7 @@ SMALL = {
         vocab=20,
         context=4,
         tied=False,
-        **({} if family == "gpt2" else {"kv_heads": 1}),
+        **({} if family in NO_GROUPS else {"kv_heads": 1}),
     )
     for family in ARCHITECTURES
 }
@@ -485,7 +595,7 @@ def test_each_tensor(tmp_path: Path, family: str, name: str) -> None:
     folder, architecture = tmp_path / "model", ARCHITECTURES[family]
     written = random_checkpoint(SMALL[family], 3)
     write_checkpoint(written, folder)
-    stored = name if name == architecture.head else architecture.prefix + name
+    stored = architecture.full_name(name)
     good = (folder / WEIGHTS).read_bytes()
     for value, message in changes_of(load_file(folder / WEIGHTS)[stored]).values():
         change_tensor(folder, stored, value)

@@ -151,6 +151,86 @@ CASES += [
         | {"rope_scaling": SCALINGS["linear"]},
     ),
 ]
+LONGROPE = {"type": "longrope", "short_factor": [9.0] * 4, "long_factor": [1.0, 1.2, 2.5, 4.0]}
+PHI3 = COMMON | {"pad_token_id": 0}
+LAYERNORM = {key: value for key, value in COMMON.items() if key != "rms_norm_eps"}
+NEOX = {key: value for key, value in LAYERNORM.items() if key != "num_key_value_heads"}
+NEO: dict[str, Any] = {
+    "hidden_size": 48,
+    "num_layers": 3,
+    "num_heads": 4,
+    "vocab_size": 301,
+    "max_position_embeddings": 40,
+    "attention_types": [[["global", "local"], 1], [["local"], 1]],
+    "window_size": 7,
+}
+OPT = LAYERNORM | {"ffn_dim": 100, "word_embed_proj_dim": 48}
+MULTIPLIED = {"embedding_multiplier": 12, "attention_multiplier": 0.13, "residual_multiplier": 0.3}
+CASES += [
+    ("phi3", PHI3),
+    ("phi3", PHI3 | {"sliding_window": 7, "num_key_value_heads": 1, "tie_word_embeddings": True}),
+    (
+        "phi3",  # as Phi-4-mini: 8 of 12 lanes, long factors, a factor of q and k in those lanes
+        PHI3
+        | {"partial_rotary_factor": 0.67, "rope_scaling": LONGROPE}
+        | {"original_max_position_embeddings": 10},
+    ),
+    (
+        "phi3",
+        PHI3
+        | {"partial_rotary_factor": 0.67, "original_max_position_embeddings": 50}
+        | {"rope_scaling": LONGROPE | {"short_factor": [1.0, 1.1, 1.2, 1.3]}},
+    ),
+    ("phi", LAYERNORM),
+    ("phi", LAYERNORM | {"partial_rotary_factor": 0.34, "num_key_value_heads": 4}),
+    ("phi", LAYERNORM | {"partial_rotary_factor": 1.0, "hidden_act": "gelu"}),
+    ("stablelm", LAYERNORM | {"partial_rotary_factor": 0.5}),
+    ("stablelm", LAYERNORM | {"hidden_size": 64, "use_qkv_bias": True, "num_key_value_heads": 4}),
+    (
+        "stablelm",
+        LAYERNORM
+        | {"hidden_size": 64, "use_parallel_residual": True, "tie_word_embeddings": True}
+        | {"rope_scaling": SCALINGS["linear"]},
+    ),
+    ("gpt_neox", NEOX | {"hidden_size": 64}),
+    ("gpt_neox", NEOX | {"rotary_pct": 0.5, "attention_bias": False, "hidden_act": "relu2"}),
+    (
+        "gpt_neox",
+        NEOX
+        | {"rotary_pct": 1.0, "rotary_emb_base": 90, "use_parallel_residual": False}
+        | {"tie_word_embeddings": True, "hidden_act": "quick_gelu"},
+    ),
+    ("falcon", LAYERNORM | {"ffn_hidden_size": 100}),
+    ("falcon", LAYERNORM | {"parallel_attn": False, "multi_query": False, "bias": True}),
+    (
+        "falcon",
+        LAYERNORM
+        | {"new_decoder_architecture": True, "num_kv_heads": 2, "tie_word_embeddings": False},
+    ),
+    (
+        "falcon",
+        LAYERNORM
+        | {"new_decoder_architecture": True, "num_kv_heads": 2, "num_ln_in_parallel_attn": 1},
+    ),
+    ("olmo2", COMMON),
+    ("olmo2", COMMON | {"attention_bias": True, "tie_word_embeddings": True}),
+    ("olmo2", COMMON | {"num_key_value_heads": 4, "rope_scaling": SCALINGS["yarn"]}),
+    ("granite", COMMON),
+    ("granite", COMMON | MULTIPLIED | {"logits_scaling": 8.0, "tie_word_embeddings": True}),
+    ("granite", COMMON | MULTIPLIED | {"logits_scaling": 3, "attention_bias": True}),
+    ("granite", COMMON | MULTIPLIED | {"mlp_bias": True, "tie_word_embeddings": True}),
+    ("starcoder2", LAYERNORM),
+    ("starcoder2", LAYERNORM | {"use_bias": False, "tie_word_embeddings": False}),
+    ("starcoder2", LAYERNORM | {"sliding_window": 7, "hidden_act": "sigmoid"}),
+    ("opt", OPT),
+    ("opt", OPT | {"enable_bias": False, "tie_word_embeddings": False}),
+    ("opt", OPT | {"activation_function": "tanh", "num_attention_heads": 3}),
+    ("gpt_neo", NEO),
+    ("gpt_neo", NEO | {"attention_types": [[["global"], 3]], "tie_word_embeddings": False}),
+    ("gpt_neo", NEO | {"num_heads": 3, "intermediate_size": 50, "window_size": 100}),
+]
+FIRST = dict(reversed(CASES))
+"""The plainest case of each architecture."""
 
 
 def compare(folder: Path, seed: int) -> None:
@@ -199,8 +279,7 @@ def test_defaults(family: str) -> None:
 @pytest.mark.parametrize("family", ARCHITECTURES)
 def test_shards_written_by_transformers(tmp_path: Path, family: str) -> None:
     """A checkpoint that transformers split over several files."""
-    options = GPT2 if family == "gpt2" else COMMON | {"pad_token_id": 0}
-    save_random(family, options, tmp_path, max_shard_size="60KB")
+    save_random(family, FIRST[family], tmp_path, max_shard_size="60KB")
     assert len(list(tmp_path.glob("*.safetensors"))) > 1
     compare(tmp_path, 2)
 

@@ -135,9 +135,16 @@ def written_window(shape: CheckpointShape) -> dict[str, object]:
 
 
 def write_common(
-    shape: CheckpointShape, *, epsilon: str = "rms_norm_eps", activation: str = "hidden_act"
+    shape: CheckpointShape,
+    *,
+    epsilon: str = "rms_norm_eps",
+    activation: str = "hidden_act",
+    share: bool = False,
 ) -> dict[str, object]:
-    """Return the config without biases and window, with the names of two fields."""
+    """Return the config without biases and window; names of two fields, and if heads have a share.
+
+    That is how much of each is turned.
+    """
     return {
         "hidden_size": shape.hidden,
         "num_hidden_layers": shape.layers,
@@ -149,7 +156,7 @@ def write_common(
         "max_position_embeddings": shape.context,
         epsilon: shape.epsilon,
         activation: shape.activation,
-        "rope_parameters": parameters(shape.rotation(0), shape.head_dim),
+        "rope_parameters": parameters(shape.rotation(0), shape.head_dim, share=share),
         "tie_word_embeddings": shape.tied,
     }
 

@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from weights.checkpoint import CheckpointError
-from weights.importer import load_checkpoint
+from weights.importer import load_checkpoint, parse_config
 from weights.reference import forward
 from weights.synthetic import random_checkpoint, shape_of, write_checkpoint
 
@@ -175,6 +175,19 @@ def test_scaling_that_makes_no_rotation(
     configure(folder, rope_scaling=options)
     with pytest.raises(CheckpointError, match=message):
         load_checkpoint(folder)
+
+
+@pytest.mark.parametrize("name", ["su", "yarn"])
+def test_older_names_of_longrope(name: str) -> None:
+    """Phi-3 has called its rotations otherwise; there it stands for no other kind."""
+    scaling = {"short_factor": [2.0] * 48, "long_factor": [3.0] * 48}
+    config = {"model_type": "phi3", "max_position_embeddings": 8192, "rope_scaling": scaling}
+    shapes = []
+    for kind in (name, "longrope"):
+        scaling["type"] = kind  # type: ignore[assignment]
+        shapes.append(parse_config(config, "test")[1])
+    assert shapes[0] == shapes[1]
+    assert shapes[0].rotation(0).kind == "longrope"
 
 
 @pytest.mark.parametrize(
