@@ -155,7 +155,8 @@ class _Drawing:
 
     def linear(self, name: str, x: str) -> str:
         if name == "head":
-            name, bias = "head" if self.shape.logit_cap else LOGITS, self.constant("head.bias")
+            name = "uncapped" if self.shape.logit_cap else LOGITS
+            bias = self.constant("head.bias")
             weight = self.build.constant(np.ascontiguousarray(self.checkpoint.head), "head")
         else:
             weight, bias = (self.constant(f"{name}.{part}") for part in ("weight", "bias"))

@@ -47,6 +47,9 @@ FORMS: dict[str, dict[str, Any]] = {
     "llama": {"kv_heads": 2, "head_dim": 12, "biases": ("q", "k", "v", "o", "up", "down")},
     "mistral": {"kv_heads": 1, "window": 5},
     "qwen3": {"kv_heads": 2, "head_dim": 12, "rope_theta": 500.0},
+    "gemma3_text": {"layers": 6, "logit_cap": 3.0, "score_cap": 2.0},
+    "smollm3": {"layers": 4, "kv_heads": 2, "activation": "quick_gelu"},
+    "opt": {"activation": "relu2"},
 }
 """By family, what is drawn in another way than its usual configuration has it."""
 
@@ -74,7 +77,7 @@ def test_the_graph_computes_what_the_reference_does(family: str) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 4])
-@pytest.mark.parametrize("family", ["gpt2", "mistral", "qwen3"])
+@pytest.mark.parametrize("family", ["gpt2", "mistral", "qwen3", "gemma2", "gemma3_text", "smollm3"])
 def test_a_text_that_goes_on_is_the_whole_text(family: str, rows: int) -> None:
     """K, V and the position are states; a window slides over what is gone."""
     checkpoint = drawn(family)
