@@ -15,6 +15,7 @@ from npu.commands.arguments import (
     add_accept_loss,
     add_cache,
     add_config,
+    add_context,
     add_weights,
     model_recipe,
     whole_from,
@@ -86,6 +87,7 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
         help=f"of --plan, at most ({TOKENS})",
     )
     add_weights(parser, networks=True)
+    add_context(parser)
     add_accept_loss(parser)
     add_cache(parser)
     add_config(parser)
@@ -95,6 +97,8 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
 def _compile(arguments: argparse.Namespace) -> int:
     """Compile a model into a packed file and program texts, or a network into a folder."""
     file = network_folder.is_network(arguments.model)
+    if file and arguments.context is not None:
+        raise UsageError("--context: given with the file of a network, allowed with a checkpoint")
     if file or network_folder.asked(arguments):
         most: float | None = arguments.max_error
         choose = None
@@ -107,7 +111,7 @@ def _compile(arguments: argparse.Namespace) -> int:
             error = {} if most is None else {"error": held(built, most)}
             return {"compared": checked(built), **error}
 
-        source = Path(arguments.model) if file else opened(arguments.model)[1]()
+        source = Path(arguments.model) if file else opened(arguments.model, arguments.context)[1]()
         return network_folder.compile_network(
             arguments, watched(), printed(WIDTH), source, witness, choose
         )
@@ -127,6 +131,7 @@ def _compile(arguments: argparse.Namespace) -> int:
         model_recipe(arguments.weights),
         integers=forward_rows,
         accept_loss=arguments.accept_loss,
+        context=arguments.context,
     )
     if prompt is not None:
         plan = firmware_plan(loaded.compiled, loaded.tokenizer, prompt, count, loaded.end)

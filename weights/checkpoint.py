@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -75,6 +76,31 @@ class CheckpointShape(Shape):
         return Rotation(self.rope_theta, self.head_dim)
 
 
+AnyShape = TypeVar("AnyShape", bound=Shape)
+
+
+def shortened(source: str, shape: AnyShape, context: int | None) -> AnyShape:
+    """Return a shape with fewer positions, None for all; a window that sees them all is none.
+
+    Raises:
+        CheckpointError: it does not have as many.
+    """
+    if context is None:
+        return shape
+    if not 1 <= context <= shape.context:
+        allowed = f"1 to {shape.context:,}, the positions of the model"
+        raise CheckpointError(f"{source}: --context: given {context:,}, allowed {allowed}")
+    by_layer = [shape.window_of(layer) for layer in range(shape.layers)]
+    windows = tuple(size if size < context else 0 for size in by_layer)
+    alike = len(set(windows)) == 1
+    return replace(
+        shape,
+        context=context,
+        window=windows[0] * alike,
+        windows=() if alike else windows,
+    )
+
+
 def check_generation(shape: CheckpointShape) -> None:
     """Raise CheckpointError for a decoder that has what the programs of generation lack."""
     if shape.score_cap:
@@ -93,7 +119,8 @@ class Checkpoint:
         tensors: float32 arrays as `expected_tensors` names them; matrices of a layer are (in, out).
         source: where it came from, for messages.
         folder: the folder that was read, None for a file, or a model built in memory.
-        file: the file that was read if it holds all that a folder does (GGUF).
+        file: the file that was read if it holds all that a folder does (GGUF), or a folder of
+            another context, so that nothing is read or kept beside it but the tokenizer.
     """
 
     shape: CheckpointShape

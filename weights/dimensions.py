@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from weights.architecture import Config
-from weights.checkpoint import CheckpointError, CheckpointShape, check_generation
+from weights.checkpoint import CheckpointError, CheckpointShape, check_generation, shortened
 from weights.importer import load_config, load_shape
 from weights.shape import Shape
 from weights.stored.folder import CONFIG
@@ -80,23 +80,13 @@ def load_dimensions(source: str, context: int | None = None) -> Dimensions:
     config = Config(inner if isinstance(inner, dict) else content, source)
     _check_experts(config)
     try:
-        shape = load_shape(source)
+        whole = load_shape(source)
     except CheckpointError as error:
         found = _by_usual_names(config, context)
-        found = replace(
-            found, refusal=f"not imported yet: {str(error).removeprefix(f'{source}: ')}"
-        )
-    else:
-        found = Dimensions(shape.plain(), shape.tied, refusal=_refusal_of_generation(shape))
-    if context is None:
-        return found
-    if context > found.shape.context:
-        allowed = f"1 to {found.shape.context:,}, the positions of the model"
-        raise CheckpointError(f"{source}: --context: given {context:,}, allowed {allowed}")
-    old = found.shape
-    window, *windows = (one if one < context else 0 for one in (old.window, *old.windows))
-    new = replace(old, context=context, window=window, windows=tuple(windows))
-    return replace(found, shape=new)
+        refusal = f"not imported yet: {str(error).removeprefix(f'{source}: ')}"
+        return replace(found, shape=shortened(source, found.shape, context), refusal=refusal)
+    shape = shortened(source, whole, context)
+    return Dimensions(shape.plain(), shape.tied, refusal=_refusal_of_generation(shape))
 
 
 def _refusal_of_generation(shape: CheckpointShape) -> str:

@@ -23,6 +23,7 @@ from weights.checkpoint import (
     Tensors,
     check_tensors,
     expected_tensors,
+    shortened,
 )
 from weights.shipped import shipped
 from weights.stored.folder import CONFIG, INDEX, WEIGHTS, FolderModel, architecture_of, read_json
@@ -44,7 +45,9 @@ PICKLE_FILES = ("pytorch_model*.bin", "pytorch_model.bin.index.json")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
 
-def load_checkpoint(source: str | Path, *, revision: str | None = None) -> Checkpoint:
+def load_checkpoint(
+    source: str | Path, *, revision: str | None = None, context: int | None = None
+) -> Checkpoint:
     """Read a checkpoint from a local folder, of those that ship, or from the hub.
 
     Args:
@@ -52,25 +55,32 @@ def load_checkpoint(source: str | Path, *, revision: str | None = None) -> Check
             ("gpt2-tiny"), or else a hub id such as "openai-community/gpt2". Without a network a hub
             id is looked up in the local cache of huggingface_hub.
         revision: branch, tag or commit on the hub; None is the default branch.
+        context: positions, None for those of the model.
 
     Raises:
-        CheckpointError: not found, of an unknown architecture, or a tensor is missing, misshapen
+        CheckpointError: not found, of an unknown architecture, has fewer positions, or a tensor
+            is missing, misshapen
             or not finite. The message names the file or tensor, what was given, what is allowed.
     """
     model, place = _opened(source, revision, HUB_FILES)
     shape = model.architecture.shape(model.config)
+    short = shortened(str(source), shape, context)
     tensors = _canonical(model, shape, _read_tensors(model))
-    folder, file = (place, None) if place.is_dir() else (None, place)
-    return Checkpoint(shape, tensors, str(source), folder, file)
+    if shape.positions:
+        tensors["positions"] = tensors["positions"][: short.context]
+    folder, file = (place, None) if place.is_dir() and short == shape else (None, place)
+    return Checkpoint(short, tensors, str(source), folder, file)
 
 
-def load_shape(source: str | Path, *, revision: str | None = None) -> CheckpointShape:
+def load_shape(
+    source: str | Path, *, revision: str | None = None, context: int | None = None
+) -> CheckpointShape:
     """Read the dimensions of a checkpoint, of all its files config.json or a header alone.
 
     Arguments and errors as of `load_checkpoint`.
     """
     model, _ = _opened(source, revision, (CONFIG,))
-    return model.architecture.shape(model.config)
+    return shortened(str(source), model.architecture.shape(model.config), context)
 
 
 def load_config(source: str | Path) -> dict[str, Any]:

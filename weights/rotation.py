@@ -61,6 +61,12 @@ class Rotation:
         """What cosine and sine are multiplied by in q and in k."""
         return float(self.said.get("attention_factor", 1.0))
 
+    def text(self, head_dim: int) -> str:
+        """Say in a few words what it is, of heads of a size."""
+        scaled = "" if self.kind == "default" else f", {self.kind}"
+        part = "" if self.lanes == head_dim else f", {self.lanes} of {head_dim} lanes"
+        return f"base {self.theta:g}{scaled}{part}" if self.lanes else "none"
+
     def frequencies(self, context: int) -> Frequencies:
         """Return (lanes / 2,) angles from a position to the next, for a context of a length.
 

@@ -123,6 +123,16 @@ def model_recipe(text: str) -> WeightRecipe:
         raise UsageError(f"--{error}") from None
 
 
+def add_context(parser: argparse.ArgumentParser) -> None:
+    """Add --context."""
+    parser.add_argument(
+        "--context",
+        type=positive,
+        metavar="N",
+        help="positions: a smaller cache and smaller tables (those of the model)",
+    )
+
+
 def add_accept_loss(parser: argparse.ArgumentParser) -> None:
     """Add --accept-loss."""
     parser.add_argument(

@@ -10,7 +10,13 @@ from pathlib import Path
 
 from npu.asm import AsmError
 from npu.commands import files, inspect_files, program_files
-from npu.commands.arguments import MODEL, AddCommand, add_config, add_weights, positive
+from npu.commands.arguments import (
+    MODEL,
+    AddCommand,
+    add_config,
+    add_context,
+    add_weights,
+)
 from npu.commands.consoles import printed
 from npu.commands.estimate_report import CLOCK_MHZ, report
 from npu.commands.load_model import BAD_MODEL
@@ -48,6 +54,7 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("what", metavar="WHAT", help="a folder, a hub id or a file")
     parser.add_argument("--listing", action="store_true", help="print the instructions as well")
+    add_context(parser)
     add_weights(parser)
     add_config(parser)
 
@@ -55,7 +62,14 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
 def _inspect(arguments: argparse.Namespace) -> int:
     """Say what a checkpoint, a packed file or a program holds."""
     limits = arguments.chip.limits
-    inspect_files.show(arguments.what, limits, arguments.weights, arguments.listing, printed())
+    inspect_files.show(
+        arguments.what,
+        limits,
+        arguments.weights,
+        arguments.listing,
+        printed(),
+        arguments.context,
+    )
     return 0
 
 
@@ -78,9 +92,7 @@ def _add_estimate(parser: argparse.ArgumentParser) -> None:
         "memory and time of its import. What is not imported is estimated by its dimensions."
     )
     parser.add_argument("model", metavar="MODEL", help=f"{MODEL}, or a config.json")
-    parser.add_argument(
-        "--context", type=positive, metavar="N", help="positions (those of the model)"
-    )
+    add_context(parser)
     parser.add_argument(
         "--clock",
         type=_megahertz,

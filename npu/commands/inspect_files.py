@@ -33,7 +33,14 @@ from weights.stored.gguf_header import is_gguf
 _LAYER = re.compile(r"h\.(\d+)\.(.+)")
 
 
-def show(what: str, limits: Limits, weights: WeightRecipe, listing: bool, console: Console) -> None:
+def show(
+    what: str,
+    limits: Limits,
+    weights: WeightRecipe,
+    listing: bool,
+    console: Console,
+    context: int | None = None,
+) -> None:
     """Print what a file, folder or hub id is.
 
     Args:
@@ -42,6 +49,7 @@ def show(what: str, limits: Limits, weights: WeightRecipe, listing: bool, consol
         weights: formats that a checkpoint's weights are to have.
         listing: also print the instructions of a program.
         console: where to.
+        context: positions of a checkpoint, None for all that it has.
 
     Raises:
         FileError, PackError, AsmError, CheckpointError, ScalesError: it is none of these, or a
@@ -52,8 +60,10 @@ def show(what: str, limits: Limits, weights: WeightRecipe, listing: bool, consol
     if holds_plan(path):
         raise FileError(f"{what}: given the folder of a plan, allowed is npu explain {what}")
     if not path.is_file() or is_decoder(path) or is_gguf(path):
-        _show_checkpoint(what, limits, weights, console)
+        _show_checkpoint(what, limits, weights, console, context)
         return
+    if context is not None:
+        raise FileError("--context: given with a file, allowed with a checkpoint")
     data = files.read_bytes(path)
     if data.startswith(MAGIC):
         _show_packed(unpack(data, filename=what), data, what, console)
@@ -111,9 +121,15 @@ def _sections(pack: Pack) -> FitTable:
     return table
 
 
-def _show_checkpoint(name: str, limits: Limits, weights: WeightRecipe, console: Console) -> None:
+def _show_checkpoint(
+    name: str,
+    limits: Limits,
+    weights: WeightRecipe,
+    console: Console,
+    context: int | None,
+) -> None:
     with step(f"reading {name}"):
-        shape, read = opened(name)
+        shape, read = opened(name, context)
         try:
             cache = planned(shape, limits, "auto", weights).cache
             fits = f"fits the chip; K/V cache {cache_text(cache)}"
@@ -152,8 +168,9 @@ def _dimensions(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
     yield "vocabulary", f"{shape.vocab:,}{', head tied to it' if shape.tied else ''}"
     seen = window_text(shape)
     yield "context", f"{shape.context:,}{f', each sees {seen}' if seen else ''}"
-    rope = f"rotary, base {shape.rope_theta:g}" if shape.rope else "learned"
-    yield "positions", rope
+    tables = range(max(len(shape.rotations), 1)) if shape.rope else ()
+    rotations = "; ".join(shape.rotation(number).text(shape.head_dim) for number in tables)
+    yield "positions", f"rotary, {rotations}" if shape.rope else "learned"
     yield "parameters", f"{sum(tensor.size for tensor in checkpoint.tensors.values()):,}"
 
 

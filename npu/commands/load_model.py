@@ -133,16 +133,23 @@ def check_text(tokenizer: Tokenizer, shape: Shape, prompt: Prompt, count: int) -
     check_count(count, len(ids), shape.context)
 
 
-def opened(name: str) -> tuple[CheckpointShape, Callable[[], Checkpoint]]:
+def opened(
+    name: str, context: int | None = None
+) -> tuple[CheckpointShape, Callable[[], Checkpoint]]:
     """Return the dimensions of a model, of a folder by config.json alone, and what reads the rest.
+
+    `context` is its number of positions, None for all that it has.
 
     Raises:
         CheckpointError: it is no folder of a checkpoint, as config.json has it, no hub id, no GGUF
             file, and no ONNX file of a decoder with past keys and values.
     """
     if not is_decoder(Path(name)):
-        return load_shape(name), partial(load_checkpoint, name)
+        return load_shape(name, context=context), partial(load_checkpoint, name, context=context)
     found = read_decoder(Path(name))
+    if context is not None and context != found.shape.context:
+        allowed = f"{found.shape.context:,}, the positions of the file"
+        raise CheckpointError(f"{name}: --context: given {context:,}, allowed {allowed}")
     return found.shape, lambda: found
 
 
@@ -169,6 +176,7 @@ def load(
     *,
     integers: Integers,
     accept_loss: bool = False,
+    context: int | None = None,
 ) -> Loaded:
     """Read, quantise and compile a model.
 
@@ -182,6 +190,7 @@ def load(
         weights: formats of the weights.
         integers: the integer network, to measure what it loses; the console gets warnings.
         accept_loss: take a model that loses too much.
+        context: positions, None for those of the model.
 
     Raises:
         CheckpointError, ScalesError, TokenizerError, PromptError, CompileError: as the parts raise
@@ -189,7 +198,7 @@ def load(
         LossError: the integers lose too much.
     """
     with step(f"reading {name}", console=console):
-        shape, read = opened(name)
+        shape, read = opened(name, context)
         planned(shape, limits, place, weights)
         checkpoint = read()
         vocab = checkpoint.shape.vocab

@@ -18,6 +18,7 @@ from npu.commands.arguments import (
     add_accept_loss,
     add_cache,
     add_config,
+    add_context,
     add_weights,
     whole_from,
 )
@@ -113,6 +114,7 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
         "--seed", type=whole_from(0), default=1, metavar="N", help="of sampling (1)"
     )
     add_weights(parser)
+    add_context(parser)
     add_accept_loss(parser)
     add_cache(parser)
     _add_latency(parser)
@@ -259,6 +261,7 @@ def _add_profile(parser: argparse.ArgumentParser) -> None:
         help="tokens at most, 2 or more (4)",
     )
     add_weights(parser)
+    add_context(parser)
     add_accept_loss(parser)
     add_cache(parser)
     _add_latency(parser)
@@ -299,6 +302,7 @@ def _loaded(
         arguments.weights,
         integers=forward_rows,
         accept_loss=arguments.accept_loss,
+        context=arguments.context,
     )
 
 

@@ -154,6 +154,28 @@ REFUSED: list[tuple[list[str], str]] = [
         ["estimate", TINY, "--context", "129"],
         f"npu: {TINY}: --context: given 129, allowed 1 to 128",
     ),
+    *(
+        (
+            [*words, "--context", "129"],
+            f"npu: {TINY}: --context: given 129, allowed 1 to 128",
+        )
+        for words in (
+            ["inspect", TINY],
+            ["compile", TINY, "-o", "out"],
+            ["compile", TINY, "-o", "out", "--shape", "tokens=1,8"],
+            ["generate", TINY, "--prompt", "x"],
+            ["chat", TINY, "x"],
+            ["profile", TINY, "--prompt", "x"],
+        )
+    ),
+    (
+        ["inspect", "README.md", "--context", "9"],
+        "npu: --context: given with a file, allowed with a checkpoint",
+    ),
+    (
+        ["compile", "none.onnx", "-o", "out", "--context", "9"],
+        "npu: --context: given with the file of a network, allowed with a checkpoint",
+    ),
     (
         ["estimate", TINY, "--clock", "nan"],
         "npu estimate: argument --clock: given 'nan', allowed a",

@@ -15,10 +15,18 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from weights.architectures import ARCHITECTURES
-from weights.checkpoint import CheckpointError, CheckpointShape
+from weights.checkpoint import CheckpointError, CheckpointShape, shortened
 from weights.importer import load_checkpoint, load_shape, parse_config
+from weights.reference import forward
+from weights.rotation import Rotation
 from weights.shipped import CHECKPOINTS, shipped
-from weights.synthetic import config_of, random_checkpoint, shape_of, write_checkpoint
+from weights.synthetic import (
+    config_of,
+    random_checkpoint,
+    random_tokens,
+    shape_of,
+    write_checkpoint,
+)
 
 SHAPE = shape_of(
     "gpt2", hidden=8, layers=1, heads=2, ffn=16, vocab=20, context=4, activation="gelu"
@@ -51,6 +59,15 @@ SHAPES = [
     shape_of("qwen2", kv_heads=2, window=23),
     shape_of("qwen2", kv_heads=2, tied=True),
     shape_of("qwen3", kv_heads=2, head_dim=20, biases=("q", "k", "v", "o")),
+    *(shape_of(family, layers=7) for family in ARCHITECTURES),
+    *(
+        replace(shape_of(family), rotations=(Rotation(90.0, 16, kind, options),), rope_theta=90.0)
+        for family in ("llama", "phi3")
+        for kind, options in (
+            ("longrope", ((1.0,) * 8, (2.0,) * 8, 9, 1.7)),
+            *([("yarn", (4.0, 9, 1.3, 32.0, 1.0, True))] if family == "llama" else []),
+        )
+    ),
 ]
 
 
@@ -64,7 +81,34 @@ def test_every_tensor_and_dimension(tmp_path: Path, shape: CheckpointShape, bare
     assert read.shape == shape
     assert read.tensors.keys() == written.tensors.keys()
     for name, tensor in written.tensors.items():
-        np.testing.assert_array_equal(read.tensors[name], tensor)
+        np.testing.assert_allclose(read.tensors[name], tensor, rtol=3e-7, atol=1e-7, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "shape", [shape_of("gpt2"), shape_of("mistral", window=12), shape_of("gemma2")]
+)
+def test_a_shorter_context(tmp_path: Path, shape: CheckpointShape) -> None:
+    """Is the same model of fewer positions; nothing is kept beside the folder."""
+    write_checkpoint(random_checkpoint(shape, 1), tmp_path)
+    whole, short = load_checkpoint(tmp_path), load_checkpoint(tmp_path, context=12)
+    assert short.shape == load_shape(tmp_path, context=12)
+    assert (short.shape.context, short.shape.window, short.shape.windows) == (12, 0, ())
+    tokens = random_tokens(short.shape, 2, 3)
+    np.testing.assert_array_equal(forward(short, tokens), forward(whole, tokens))
+    assert (whole.folder, short.folder, short.place) == (tmp_path, None, tmp_path)
+    assert load_checkpoint(tmp_path, context=24).folder == tmp_path
+    for context in (0, 25):
+        allowed = rf"--context: given {context}, allowed 1 to 24, the positions of the model"
+        for load in (load_checkpoint, load_shape):
+            with pytest.raises(CheckpointError, match=allowed):
+                load(tmp_path, context=context)
+
+
+def test_windows_that_stay_in_a_shorter_context() -> None:
+    """Those that see less than all of it."""
+    shape = replace(shape_of("gemma2", layers=3), windows=(5, 0, 9))
+    assert shortened("x", shape, 9).windows == (5, 0, 0)
+    assert shortened("x", replace(shape, windows=(), window=5), 9).window == 5
 
 
 def test_head(tmp_path: Path) -> None:
