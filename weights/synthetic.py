@@ -62,6 +62,7 @@ def shape_of(
     _, usual = parse_config({"model_type": family}, "shape_of")
     lanes = hidden // heads if head_dim is None else head_dim
     windows = tuple(size and context // 2 for size in usual.windows[:layers])
+    others = {"windows": windows if len(set(windows)) > 1 else ()} | others
     shape = replace(
         usual,
         hidden=hidden,
@@ -73,7 +74,6 @@ def shape_of(
         vocab=vocab,
         context=context,
         window=window,
-        windows=windows if len(set(windows)) > 1 else (),
         **others,  # type: ignore[arg-type]
     )
     rotations = [
@@ -99,7 +99,8 @@ def random_checkpoint(shape: CheckpointShape, seed: int) -> Checkpoint:
             values *= (QUERY_SPREAD if part in ("q", "k") else 1.0) / np.sqrt(size[0])
         tensors[name] = values.astype(np.float32)
     for one in ARCHITECTURES[shape.family].layout(shape):
-        tensors |= dict.fromkeys(one.copies, tensors[one.parts[0]])
+        if one.copies:
+            tensors |= dict.fromkeys(one.copies, tensors[one.parts[0]])
     return Checkpoint(shape, tensors, f"random model, seed {seed}")
 
 
