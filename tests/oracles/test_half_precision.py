@@ -19,7 +19,6 @@ from npu.cli import command_line
 from spec.paths import ROOT
 from tests.bench.process import npu
 from tests.forms import sample
-from weights.architectures import ARCHITECTURES
 from weights.calibrate import SCALES_FILE, calibrate, save_scales
 from weights.importer import load_checkpoint
 from weights.synthetic import random_tokens
@@ -39,7 +38,7 @@ SPECIAL: dict[str, Any] = {"vocab_size": 256, "bos_token_id": 0, "eos_token_id":
 
 @pytest.mark.parametrize("shard", sample(["20KB", "5GB"], 1))
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-@pytest.mark.parametrize("family", [one for one in ARCHITECTURES if one != "qwen3"])
+@pytest.mark.parametrize("family", ["gpt2", "llama", "mistral", "qwen2"])
 def test_folders_of_transformers(
     tmp_path: Path, family: str, dtype: torch.dtype, shard: str
 ) -> None:
