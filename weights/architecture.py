@@ -145,9 +145,10 @@ class Config:
         given = self.content.get("layer_types")
         if given is None:
             return None
-        if not isinstance(given, list) or len(given) != layers or set(given) - {FULL, SLIDING}:
+        kinds = given if isinstance(given, list) else []
+        if len(kinds) != layers or any(kind not in (FULL, SLIDING) for kind in kinds):
             raise self.refusal("layer_types", f"{layers} of {[FULL, SLIDING]}")
-        return given
+        return kinds
 
 
 def _spelled(values: tuple[object, ...]) -> tuple[object, ...]:

@@ -26,6 +26,7 @@ from npu.compiler import CompileError, compile_block
 from spec.isa.operands import Limits
 from tests.python.golden.golden_support import random_model
 from weights import calibrate as calibration
+from weights.architecture import NEUTRAL
 from weights.architectures import ARCHITECTURES
 from weights.calibrate import (
     SCALES_FILE,
@@ -39,9 +40,15 @@ from weights.calibrate import (
 )
 from weights.checkpoint import CheckpointError
 from weights.corpus import Corpus
-from weights.importer import load_checkpoint
+from weights.importer import load_checkpoint, parse_config
 from weights.quantize import quantize, quantize_checkpoint
-from weights.synthetic import random_checkpoint, random_tokens, shape_of, write_checkpoint
+from weights.synthetic import (
+    config_of,
+    random_checkpoint,
+    random_tokens,
+    shape_of,
+    write_checkpoint,
+)
 
 SHAPE = shape_of(
     "gpt2", hidden=8, layers=1, heads=2, ffn=16, vocab=20, context=4, activation="gelu"
@@ -472,6 +479,50 @@ def test_options_of_one_architecture(
     write_checkpoint(random_checkpoint(SMALL[family], 3), folder)
     change_config(folder, **changes)
     refused(folder, rf"config\.json {message}")
+
+
+ODD: list[Any] = [None, "x", -1, 0, 1, 1.5, math.nan, 10**30, True, [], [[1]], ["x"], {}, {"x": 1}]
+SCALED: dict[str, dict[str, Any]] = {
+    "linear": {"factor": 2.0},
+    "llama3": {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0},
+    "yarn": {"factor": 4.0, "beta_fast": 32, "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0}
+    | {"attention_factor": 1.0, "truncate": True},
+    "longrope": {"short_factor": [1.0, 1.0], "long_factor": [2.0, 2.0], "attention_factor": 1.0},
+}
+
+
+def parsed(config: dict[str, Any]) -> None:
+    """Read a configuration, which is good, or refused in one line that has the place."""
+    try:
+        parse_config(config, "here")
+    except CheckpointError as error:
+        assert re.match(r"here: config\.json \w[\w.]*: given .*, allowed .", str(error)), error
+        assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("family", ARCHITECTURES)
+def test_odd_values_of_every_field(family: str) -> None:
+    """Whatever stands in a field makes a shape or a refusal, and no other error."""
+    config = config_of(SMALL[family])
+    for field in {*config, *NEUTRAL, "sliding_window", "rope_theta", "rope_scaling", "layer_types"}:
+        for value in ODD:
+            parsed(config | {field: value})
+
+
+@pytest.mark.parametrize("family", ["llama", "phi3", "gpt_neox", "gemma3_text"])
+@pytest.mark.parametrize("kind", SCALED)
+def test_odd_values_of_rotations(family: str, kind: str) -> None:
+    """Of every option of every kind, also where there is one for each kind of attention."""
+    original = {"original_max_position_embeddings": 3, "partial_rotary_factor": 1.0}
+    good = {"rope_type": kind, "rope_theta": 90.0, **original, **SCALED[kind]}
+    for field in good:
+        for value in ODD:
+            given: dict[str, Any] = good | {field: value}
+            if family == "gemma3_text":
+                given = {"full_attention": given, "sliding_attention": given}
+            config = config_of(SMALL[family]) | {"rope_parameters": given}
+            parsed(config)
+            parsed(config | {"original_max_position_embeddings": value})
 
 
 @pytest.mark.parametrize(
