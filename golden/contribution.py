@@ -185,8 +185,11 @@ def stages(model: QuantizedModel, layer: int) -> list[TensorStage]:
             linear("up", "norm2"),
             TensorStage("act", ("silu", "up"), lambda t: decoder.gated(t["silu"], t["up"], params)),
         ]
+    start = [TensorStage("stream", ("x",), lambda t: decoder.streamed(t["x"], params))]
+    x = "stream" if params.stream_shift else "x"
     return [
-        norm("norm1", "x"),
+        *(start if params.stream_shift else []),
+        norm("norm1", x),
         *(linear(name, "norm1") for name in "qkv"),
         *attended,
         TensorStage(
@@ -200,8 +203,8 @@ def stages(model: QuantizedModel, layer: int) -> list[TensorStage]:
             lambda t: decoder.attention_context(model, t["numer"], t["sums"], t["v"]),
         ),
         linear("proj", "ctx"),
-        *added("proj", "o_norm", "resid1", "x"),
-        norm("norm2", "x" if shape.parallel else "resid1"),
+        *added("proj", "o_norm", "resid1", x),
+        norm("norm2", x if shape.parallel else "resid1"),
         *inner,
         linear("down", "act"),
         *added("down", "down_norm", "resid2", "resid1"),

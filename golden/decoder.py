@@ -4,6 +4,7 @@
 Every tensor is computed from the model's integers alone by the operations of this package. One
 block, residual stream x (S, H) int16 at positions P..P+S-1:
 
+    x in the block's units: rs(x, stream_shift)
     norm1 = norm8(x), or without norms before parts sat8(rs(x * mult, shift))
     q | k | v = sat8(qkv(norm1)), the heads contiguous inside each
     with norms of q and k these are sat16, and q_norm, k_norm = norm8 of every head, or of a row
@@ -98,6 +99,7 @@ class BlockTrace:
     F feed-forward.
 
     Attributes:
+        stream: (S, H) int16, the input in the block's units where they differ from those before.
         norm1: (S, H) int8.
         q: (S, Q) int8, head i in columns i*D .. i*D+D-1; int16 in front of a norm.
         k: (S, G), the same with K/V heads.
@@ -124,6 +126,7 @@ class BlockTrace:
 
     """
 
+    stream: Int16Array | None
     norm1: Int8Array
     q: Int8Array | Int16Array
     k: Int8Array | Int16Array
@@ -231,6 +234,11 @@ def projected(
     queries, keys = model.shape.q_columns, model.shape.kv_columns
     q, k, v = np.split(linear16(x, params.qkv), [queries, queries + keys], axis=-1)
     return (q, k, sat8(v)) if model.shape.head_norms else (sat8(q), sat8(k), sat8(v))
+
+
+def streamed(x: Int16Array, params: Block) -> Int16Array:
+    """Return rs(x, stream_shift), the stream in the units of a block."""
+    return sat16(rs(as_int64(x), params.stream_shift)) if params.stream_shift else x
 
 
 def residual_add(x: Int16Array, y: Int16Array) -> Int16Array:
@@ -367,6 +375,7 @@ def embed(model: QuantizedModel, ids: Sequence[int], pos: int = 0) -> Int16Array
 def _block(model: QuantizedModel, layer: int, x: Int16Array, past: KeyValues | None) -> BlockTrace:
     """Run one block on (..., S, H) behind a past (P, G), which leading axes share."""
     params, shape = model.blocks[layer], model.shape
+    x = streamed(x, params)
     norm1 = norm(model, x, params.norm1)
     q, k, v = projected(model, norm1, params)
     q_norm = None if params.q_norm is None else norm(model, q, params.q_norm)
@@ -408,6 +417,7 @@ def _block(model: QuantizedModel, layer: int, x: Int16Array, past: KeyValues | N
     down = linear16(act, params.down)
     down_norm = None if params.down_norm is None else part_norm(model, down, params.down_norm)
     return BlockTrace(
+        stream=x if params.stream_shift else None,
         norm1=norm1,
         q=q,
         k=k,

@@ -55,9 +55,11 @@ LARGEST = float(np.finfo(np.float32).max)
 """Between these lie the magnitudes of activations that are not zero."""
 CLIPPED = ("q", "k", "q_rope", "k_rope", "v", "ctx", "gate", "silu", "up", "act")
 """Tensors of a layer that are clipped at the percentile. Those that a norm reads are not."""
-INNER = ("gate", "silu", "up", "act")
+INNER = ("v", "ctx", "gate", "silu", "up", "act")
 """Of these, those that hold the largest magnitude that was seen where the model has a sink: large
 values that remain behind it carry what the model knows, a percent of its bits and more."""
+OF_VALUES = 0.8
+"""What of the range of its values a channel behind a sink is divided by, as a power of it."""
 FOR_HEAD = 0.25
 """The share of the head's rows in the int8 units of a final norm behind a sink."""
 
@@ -72,16 +74,17 @@ class ActivationScales:
 
     Attributes:
         digest: SHA-256 of the checkpoint they were measured on.
-        ranges: clipping limit by tensor name: "residual" and "logits" are the largest magnitude
-            seen, "h.{l}.q", ".k", ".v", ".ctx", ".up", ".act" and, with a gate, ".gate", ".silu"
-            the 99.99 percentile of it. Rotated and not, a query or key has one range. With norms of
+        ranges: clipping limit by tensor name: "residual" and "logits", and with a sink
+            "h.{l}.residual", are the largest magnitude seen, "h.{l}.q", ".k", ".v", ".ctx", ".up",
+            ".act" and, with a gate, ".gate", ".silu" the 99.99 percentile of it. Rotated and not, a
+            query or key has one range. With norms of
             q and k this is that of "h.{l}.q_norm" and ".k_norm", and ".q" and ".k" are the largest
             magnitude, as with norms behind parts ".o" and ".down". Without norms before parts
             "h.{l}.norm1" and ".norm2" are the percentile of the stream there.
         channels: "h.{l}.norm1", "h.{l}.norm2" and "norm": H numbers, the largest magnitude of
             every channel of the normalised row before gain and bias, where there is a norm. With a
-            sink that of "norm" is divided between norm and head, and "h.{l}.inner" are F powers of
-            two that the outputs of `up` are to be divided by.
+            sink that of "norm" is divided between norm and head, "h.{l}.inner" are F powers of two
+            that the outputs of `up` are to be divided by, and "h.{l}.values" factors of values.
         provenance: how they were made.
         equalized: whether the checkpoint is to be equalised; not where the weights were trained on
             the grid of a narrow format.
@@ -170,6 +173,24 @@ class _Largest:
         return float(ordered[low] * (1.0 - part) + ordered[min(low + 1, ordered.size - 1)] * part)
 
 
+class _Stream:
+    """The range of the stream in each layer, and of what is added to it there."""
+
+    def __init__(self) -> None:
+        self.ranges: dict[str, float] = {}
+        self.seen = 0
+
+    def begin(self) -> None:
+        """Begin another pass."""
+        self.seen = 0
+
+    def add(self, name: str, largest: float) -> None:
+        """Take in the stream, or an addend, in the order of a pass; the embedding is first."""
+        layer = f"h.{max(0, self.seen - 1) // 2}.residual"
+        self.ranges[layer] = max(self.ranges.get(layer, 0.0), largest)
+        self.seen += name == "residual"
+
+
 def calibrate(
     checkpoint: Checkpoint,
     tokens: npt.NDArray[np.integer[Any]],
@@ -201,6 +222,7 @@ def calibrate(
     largest: dict[str, _Largest] = {}
     limits: dict[str, float] = {"residual": 0.0, "logits": 0.0}
     channels: dict[str, Floats] = {}
+    stream = _Stream()
 
     def observe(name: str, values: Floats) -> None:
         if not np.isfinite(values).all():
@@ -211,7 +233,10 @@ def calibrate(
         key = name.rsplit(".", 1)[-1]
         if name in ("residual", "addend", "logits"):
             target = "logits" if name == "logits" else "residual"
-            limits[target] = max(limits[target], float(np.abs(values).max()))
+            found = float(np.abs(values).max())
+            limits[target] = max(limits[target], found)
+            if sink is not None and name != "logits":
+                stream.add(name, found)
         elif key in whole:
             limits[name] = max(limits.get(name, 0.0), float(np.abs(values).max()))
         elif key in clipped:
@@ -223,9 +248,11 @@ def calibrate(
 
     with np.errstate(over="ignore", invalid="ignore"):  # refused by `observe`
         for start in range(0, rows, batch):
+            stream.begin()
             watch(model, tokens[start : start + batch], observe, int(sink is not None))
     ranges = dict(limits)
     if sink is not None:
+        ranges |= stream.ranges
         _settle(model, ranges, channels)
     for name, found in largest.items():
         plain = name.replace("_rope", "_norm" if checkpoint.shape.head_norms else "")
@@ -254,6 +281,12 @@ def _settle(model: Checkpoint, ranges: dict[str, float], channels: dict[str, Flo
     """Settle what a model with a sink has by its channels: ranges of INNER, units of the norm."""
     for layer in range(model.shape.layers):
         seen = {key: channels.pop(f"h.{layer}.{key}", None) for key in INNER}
+        loud = seen["v"]
+        assert loud is not None
+        usual = np.exp(np.log(loud[loud > 0]).mean()) if (loud > 0).any() else 1.0
+        values = np.where(loud > 0, loud / usual, 1.0) ** OF_VALUES
+        channels[f"h.{layer}.values"] = values = values.astype(np.float32)
+        seen |= {"v": loud / values, "ctx": None}
         if model.shape.gated:
             assert seen["up"] is not None and seen["act"] is not None
             inner = act_factors(model, layer, seen["act"].astype(np.float64))

@@ -85,14 +85,19 @@ def _rows_of_values(shape: CheckpointShape) -> npt.NDArray[np.int64]:
     return by_group.reshape(shape.group, -1)
 
 
+def _by_row(shape: CheckpointShape, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return factors (heads * D,) of the rows of W_o, of those of value channels."""
+    by_row = np.empty(shape.q_columns, np.float32)
+    by_row[_rows_of_values(shape)] = values
+    return by_row
+
+
 def equalize(checkpoint: Checkpoint) -> Checkpoint:
     """Return an equal model whose value channels, and gated channels, have balanced ranges."""
     shape, tensors = checkpoint.shape, dict(checkpoint.tensors)
     for layer in range(shape.layers):
         values = value_factors(checkpoint, layer)
-        by_row = np.empty(shape.q_columns, np.float32)
-        by_row[_rows_of_values(shape)] = values
-        pairs = [("v", values, "o", by_row)]
+        pairs = [("v", values, "o", _by_row(shape, values))]
         if shape.gated:
             inner = inner_factors(checkpoint, layer)
             pairs.append(("up", inner, "down", inner))
@@ -102,12 +107,19 @@ def equalize(checkpoint: Checkpoint) -> Checkpoint:
 
 
 def balance(checkpoint: Checkpoint, channels: Mapping[str, Sequence[float]]) -> Checkpoint:
-    """Return an equal model whose gated channels are divided by channels["h.{l}.inner"]."""
-    tensors = dict(checkpoint.tensors)
-    for layer in range(checkpoint.shape.layers if checkpoint.shape.gated else 0):
+    """Return an equal model whose channels are divided by those that are given.
+
+    channels["h.{l}.values"] are those of values, channels["h.{l}.inner"] the gated ones.
+    """
+    shape, tensors = checkpoint.shape, dict(checkpoint.tensors)
+    for layer in range(shape.layers):
         at = f"h.{layer}"
-        inner = np.array(channels[f"{at}.inner"], np.float32)
-        _rescale(tensors, f"{at}.up", inner, f"{at}.down", inner)
+        if f"{at}.values" in channels:
+            values = np.array(channels[f"{at}.values"], np.float32)
+            _rescale(tensors, f"{at}.v", values, f"{at}.o", _by_row(shape, values))
+        if shape.gated:
+            inner = np.array(channels[f"{at}.inner"], np.float32)
+            _rescale(tensors, f"{at}.up", inner, f"{at}.down", inner)
     return replace(checkpoint, tensors=tensors)
 
 

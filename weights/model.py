@@ -156,6 +156,8 @@ class Block:
     below may be a NarrowLinear.
 
     Attributes:
+        stream_shift: the block's input is taken as x = rs(x, stream_shift), in coarser units, by
+            norms and adds; what stands below is in these.
         norm1, norm2: norms of the int16 residual stream to int8. Without `Shape.pre_norms` they
             only change its unit.
         qkv: Linear (H, Q + 2G), int8 out, columns q | k | v, the heads contiguous inside each.
@@ -201,6 +203,7 @@ class Block:
     near_mult: int = 0
     near_shift: int = 0
     act_limit: int = 0
+    stream_shift: int = 0
     q_norm: Norm | None = None
     k_norm: Norm | None = None
     o_norm: Norm | None = None
@@ -217,6 +220,7 @@ class Block:
         _check_size("Block.proj outputs", (self.proj.outputs,), (hidden,))
         _check_size("Block.up", self.up.weight.shape, (hidden, ffn))
         _check_size("Block.down", self.down.weight.shape, (ffn, hidden))
+        check_int("Block.stream_shift", self.stream_shift, 0, 15)
         for name, norm in (("o_norm", self.o_norm), ("down_norm", self.down_norm)):
             if norm is not None:
                 _check_size(f"Block.{name}", (norm.size,), (hidden,))
@@ -286,7 +290,8 @@ class QuantizedModel:
         blocks: `layers` blocks.
         final_norm: the norm before the head.
         head: Linear (H, V), int16 logits, all channels at the one scale scales["logits"].
-        scales: real value of one unit of each tensor, by name: "residual", "logits" and, per layer
+        scales: real value of one unit of each tensor, by name: "residual" (of `wte`, and of the
+            stream up to the next stream_shift), "logits" and, per layer
             l, "h.{l}." with "q", "k", "v", "ctx", "up", "act" (the input of `down`) and, with a
             gate, "gate" and "silu" (its activation); with `head_norms` "q_norm" and "k_norm", with
             `part_norms` "proj" and "down", without `pre_norms` "norm1" and "norm2".
@@ -302,6 +307,12 @@ class QuantizedModel:
     head: AnyLinear
     scales: dict[str, float]
     sink: Sink | None = None
+
+    def stream_unit(self, layer: int) -> float:
+        """Return the real value of one unit of the stream in a block."""
+        return self.scales["residual"] * 2.0 ** sum(
+            b.stream_shift for b in self.blocks[: layer + 1]
+        )
 
     @property
     def first(self) -> int:

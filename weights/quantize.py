@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -112,15 +112,17 @@ def quantize(
     # The row of position 0 is used by nobody where that position is a sink.
     used = [tables[0], *(table[int(scales.sink is not None) :] for table in tables[1:])]
     tops = (float(max(table.max(), -table.min())) for table in used)
-    largest = max(range_of(scales, "residual"), *tops)
+    shifts = _stream_shifts(scales, shape.layers)
+    largest = max(range_of(scales, "residual") / 2.0 ** sum(shifts), *tops)
     residual = largest * RESIDUAL_MARGIN / INT16_MAX
     named = {"residual": residual}
     named["logits"] = range_of(scales, "logits") * RESIDUAL_MARGIN / INT16_MAX
     embeddings = [_integer_rows(table, residual) for table in tables]
-    blocks = tuple(
-        _quantize_block(model, scales, layer, residual, named, recipe, learned)
-        for layer in range(shape.layers)
-    )
+    blocks = []
+    for layer, shift in enumerate(shifts):
+        residual *= 2.0**shift
+        block = _quantize_block(model, scales, layer, residual, named, recipe, learned)
+        blocks.append(replace(block, stream_shift=shift))
     final = _norm(model, scales, "norm", residual)
     heads, encodings = _head_in_pieces(model, named["logits"]), itertools.repeat(recipe["head"])
     logits = _readers("norm", final, heads, encodings, learned.get("norm"))
@@ -129,12 +131,26 @@ def quantize(
         wte=embeddings[0],
         wpe=embeddings[1] if len(embeddings) > 1 else None,
         rope=integer_rope(shape) if shape.rope else None,
-        blocks=blocks,
+        blocks=tuple(blocks),
         final_norm=final.norm,
         head=_joined(logits),
         scales=named,
         sink=None if scales.sink is None else _sink(model, scales.sink, named),
     )
+
+
+def _stream_shifts(scales: ActivationScales, layers: int) -> list[int]:
+    """Return by how many bits the unit of the stream grows in front of each layer.
+
+    Where the layers' own ranges are known; each then has room for its range and those before.
+    """
+    names = [f"h.{layer}.residual" for layer in range(layers)]
+    if any(name not in scales.ranges for name in names):
+        return [0] * layers
+    ranges = np.maximum.accumulate([range_of(scales, name) for name in names])
+    # Counted from the last one, which has all of the range.
+    bits = np.floor(np.log2(ranges[-1] / ranges)).astype(int)
+    return [0, *(int(before - after) for before, after in itertools.pairwise(bits))]
 
 
 def _integer_rows(table: Floats, unit: float) -> npt.NDArray[np.int16]:
@@ -282,7 +298,7 @@ def _quantize_block(
     else:
         down = down_of(unit["act"])
     named.update({f"{at}.{key}": value for key, value in unit.items()})
-    behind = {}
+    behind: dict[str, Any] = {}
     if shape.head_norms:
         for key in "qk":
             name = f"{key}_norm"

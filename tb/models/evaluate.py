@@ -231,7 +231,7 @@ def layer_errors(
         trace = forward_trace(model, row.ids.tolist())
         for layer, block in enumerate(trace.blocks):
             stream = real[2 * (layer + 1)]
-            error = block.resid2 * model.scales["residual"] - stream
+            error = block.resid2 * model.stream_unit(layer) - stream
             wrong[layer] += float(np.square(error).sum())
             whole[layer] += float(np.square(stream).sum())
             for name, (count, size) in _at_limits(block):

@@ -25,6 +25,8 @@ from tests.python.golden import golden_float
 from tests.python.golden import golden_programs as gp
 from tests.python.golden.golden_support import ACT_SCALE, random_model, seeded
 from weights.model import AnyLinear, Norm, QuantizedModel, Rescale, Sink
+from weights.synthetic import random_model as quantised_model
+from weights.synthetic import shape_of
 
 Array = npt.NDArray[np.float64]
 Wrong = Any
@@ -378,3 +380,31 @@ def test_rows_are_refused(ids: Wrong, message: str) -> None:
     """Rows that are none, unknown tokens and too long rows."""
     with pytest.raises(ValueError, match=message):
         decoder.forward_rows(model_of("wide heads"), ids)
+
+
+def test_a_wide_block_by_integers() -> None:
+    """Gate, ratio, activation, product and its limit element by element; the stream's new units."""
+
+    def rounded(value: int, shift: int, bits: int) -> int:
+        half = (1 << shift) >> 1
+        return max(-(1 << bits - 1), min((1 << bits - 1) - 1, (value + half) >> shift))
+
+    shape = shape_of("llama", hidden=32, heads=2, kv_heads=1, layers=1, ffn=48, context=16)
+    model = quantised_model(shape, 3, sink=5)
+    steep = replace(model.blocks[0], product_shift=9, act_limit=3000, stream_shift=2)
+    model = replace(model, blocks=(steep,))
+    x = seeded(7).integers(-32768, 32768, (6, 32)).astype(np.int16)
+    trace = decoder.block(model, 0, x, decoder.beginning(model)[0])
+    parts = trace.stream, trace.gate, trace.near, trace.ratio, trace.silu, trace.up, trace.act
+    stream, gate, near, ratio, silu, up_, act = (one for one in parts if one is not None)
+    assert stream.tolist() == [[rounded(int(v), 2, 16) for v in row] for row in x]
+    pairs = zip(*(one.ravel().tolist() for one in (gate, near, ratio, silu, up_, act)), strict=True)
+    for g, n, r, s, u, a in pairs:
+        assert n == rounded(g * steep.near_mult, steep.near_shift, 8)
+        assert r == int(steep.table[n % 256])
+        assert s == rounded(g * r, 7, 16)
+        assert a == max(-3000, min(3000, rounded(s * u, 9, 16)))
+    assert (np.abs(act) == 3000).any()
+    assert np.abs(act).min() < 3000
+    assert trace.stream is not None
+    np.testing.assert_array_equal(trace.resid1, decoder.residual_add(trace.stream, trace.proj))

@@ -112,6 +112,9 @@ ORACLES = {
         " golden.decoder.split_heads golden.decoder.rotated golden.decoder.attention_scores"
         " golden.decoder.attention_weights golden.decoder.attention_context"
     ),
+    ("integers", "test_golden_decoder::test_a_wide_block_by_integers"): (
+        "golden.decoder.coarse golden.decoder.bent golden.decoder.streamed"
+    ),
     ("numpy", "test_golden_decoder::test_embedding"): "golden.decoder.embed",
     ("transformers", "oracles/test_golden_torch::test_whole_network"): (
         "golden.decoder.run golden.decoder.forward_trace"

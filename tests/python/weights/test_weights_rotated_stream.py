@@ -110,3 +110,44 @@ def test_what_cannot_take_it_in_stays_as_it_is() -> None:
     assert rotatable(shape)
     assert not rotatable(replace(shape, part_norms=True))
     assert not rotatable(replace(shape, pre_norms=False))
+
+
+def test_the_unit_of_the_stream_grows_with_it() -> None:
+    """Early layers have finer units, powers of two apart, and the integers are nearer for it."""
+    shape = shape_of("llama", hidden=64, heads=4, kv_heads=2, layers=4, context=32)
+    model = random_checkpoint(shape, 5)
+    loud = {f"h.{layer}.down.weight": 2000.0 for layer in (2, 3)}
+    tensors = {name: x * np.float32(loud.get(name, 1.0)) for name, x in model.tensors.items()}
+    model = replace(model, tensors=tensors)
+    tokens = random_tokens(model.shape, 8, 3)[:, 1:]
+    scales = calibrate(model, tokens, sink=5)
+    ranges = [scales.ranges[f"h.{layer}.residual"] for layer in range(4)]
+    assert max(ranges) == scales.ranges["residual"]
+    integers = quantize(model, scales)
+    shifts = [block.stream_shift for block in integers.blocks]
+    assert shifts[0] == shifts[1] == 0
+    assert shifts[2] > 3
+    for layer, largest in enumerate(ranges):
+        room = integers.stream_unit(layer) * 32767
+        assert largest <= room
+        assert layer > 1 or room < largest * 4
+    plain = replace(scales, ranges={n: x for n, x in scales.ranges.items() if "h.0.resid" not in n})
+    assert all(block.stream_shift == 0 for block in quantize(model, plain).blocks)
+
+
+def test_values_have_their_ranges_near_one_another() -> None:
+    """Value channels are divided by what they reach; the network is the same."""
+    model = loud("llama")
+    spread = np.exp2(np.linspace(-3, 3, 32)).astype(np.float32)
+    name = "h.0.v.weight"
+    model = replace(model, tensors=model.tensors | {name: model.tensors[name] * spread})
+    tokens = random_tokens(model.shape, 8, 3)[:, 1:]
+    scales = calibrate(model, tokens, sink=5)
+    reached: list[np.ndarray] = []
+    for one in (model, model_of(model, scales)):
+        seen: dict[str, np.ndarray] = {}
+        forward(one, with_sink(tokens, 5), seen.__setitem__)
+        reached.append(np.abs(seen["h.0.v"][:, 1:]).max(axis=(0, 1)))
+    before, after = (values.max() / values.min() for values in reached)
+    assert after < before**0.5
+    assert reached[1].max() == pytest.approx(scales.ranges["h.0.v"], rel=1e-4)
