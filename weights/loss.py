@@ -124,7 +124,9 @@ def measure_loss(
     for ids in _batches(rows):
         with np.errstate(over="ignore", invalid="ignore"):  # infinite bits are no loss to accept
             floats = forward(checkpoint, with_sink(ids, sink))[:, model.first :]
-            networks = floats, integers(model, ids) * unit
+            logits = integers(model, ids) * unit
+            cap = checkpoint.shape.logit_cap
+            networks = floats, np.tanh(logits / cap) * cap if cap else logits
             bits += [bits_per_byte(logits, ids) * ids[:, 1:].size for logits in networks]
         equal += int((networks[0].argmax(axis=-1) == networks[1].argmax(axis=-1)).sum())
         advance(len(ids))

@@ -63,6 +63,7 @@ class Loaded:
         ends: ids that end a text; the chip stops at the first of them, it has one such register,
             the host cuts the text at any.
         weights: formats of the weights.
+        logit_cap: what real logits stay below, 0 for none.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Loaded:
     loss: Loss
     ends: tuple[int, ...]
     weights: WeightRecipe = INT8_WEIGHTS
+    logit_cap: float = 0.0
 
     def ids(self, prompt: Prompt) -> list[int]:
         """Return the ids of a prompt, behind what the model puts before every text.
@@ -218,4 +220,5 @@ def load(
         console.print(f"warning: {name}: {warning}", markup=False, highlight=False, soft_wrap=True)
     with step("compiling the model for the chip", console=console):
         compiled = compile_model(model, limits, cache=place)
-    return Loaded(name, model, compiled, tokenizer, loss, tuple(ends), weights)
+    cap = checkpoint.shape.logit_cap
+    return Loaded(name, model, compiled, tokenizer, loss, tuple(ends), weights, cap)

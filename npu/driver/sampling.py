@@ -3,10 +3,11 @@
 
     p_i = exp(logit_i * unit / temperature) / sum over what is kept, 0 elsewhere
 
-unit is the real value of one logit, `scales["logits"]` of the model. What has come already is made
-less likely first; then the k likeliest are kept, of these the likeliest that together have the
-share top_p, of these all that have at least min_p of the likeliest one's share. That is the order
-of transformers. Equal seeds and logits give equal tokens.
+unit is the real value of one logit, `scales["logits"]` of the model; with a cap c the real logit is
+c tanh(logit_i * unit / c). What has come already is made less likely first; then the k likeliest
+are kept, of these the likeliest that together have the share top_p, of these all that have at least
+min_p of the likeliest one's share. That is the order of transformers. Equal seeds and logits give
+equal tokens.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Sampler:
             drawn; 0 = all.
         repetition_penalty: positive logits of tokens that have come already are divided by it,
             negative ones multiplied; 1 = none.
+        cap: what real logits stay below, 0 for none.
         seen: tokens that have come before the first one, those of the prompt.
 
     """
@@ -50,13 +52,14 @@ class Sampler:
     top_p: float = 1.0
     min_p: float = 0.0
     repetition_penalty: float = 1.0
+    cap: float = 0.0
     seen: Sequence[int] = ()
     _come: set[int] = field(init=False, repr=False)
     _random: np.random.Generator = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        for name, least in (("unit", math.ulp(0.0)), ("temperature", 0.0)):
+        for name, least in (("unit", math.ulp(0.0)), ("temperature", 0.0), ("cap", 0.0)):
             value = getattr(self, name)
             if not (_is_number(value) and math.isfinite(value) and value >= least):
                 rule = "> 0" if least else ">= 0"
@@ -96,6 +99,8 @@ class Sampler:
     def _scores(self, logits: npt.NDArray[np.int16]) -> npt.NDArray[np.float64]:
         """Return the logits (V,) with those of tokens that have come lowered."""
         scores = logits.astype(np.float64)
+        if self.cap:
+            scores = np.tanh(scores * self.unit / self.cap) * (self.cap / self.unit)
         if self.repetition_penalty != 1:
             come = list(self._come)
             found, penalty = scores[come], self.repetition_penalty

@@ -71,7 +71,9 @@ class Request:
     cache: Place = "auto"
     on: Where = "rtl"
 
-    def settings(self, unit: float = 1.0, ids: Sequence[int] = ()) -> Settings | None:
+    def settings(
+        self, unit: float = 1.0, ids: Sequence[int] = (), cap: float = 0.0
+    ) -> Settings | None:
         """Return what the host draws with, behind a prompt; None if the chip picks by itself.
 
         Raises:
@@ -79,7 +81,7 @@ class Request:
         """
         names = ("temperature", "top_k", "seed", "top_p", "min_p", "repetition_penalty")
         settings = {name: getattr(self, name) for name in names}
-        settings |= {"unit": unit, "seen": list(ids)}
+        settings |= {"unit": unit, "seen": list(ids), "cap": cap}
         Sampler(**settings)
         return settings if self.temperature or self.repetition_penalty != 1 else None
 
@@ -119,7 +121,7 @@ def _prepared(
     loaded: Loaded, request: Request
 ) -> tuple[list[int], Settings | None, Placement, PromptPlan]:
     ids = loaded.ids(request.prompt)
-    sampling = request.settings(loaded.model.scales["logits"], ids)
+    sampling = request.settings(loaded.model.scales["logits"], ids, loaded.logit_cap)
     placement = Placement(loaded.compiled)
     plan = placement.plan(ids, logits=sampling is not None)
     plan.check_count(request.tokens)
@@ -186,7 +188,7 @@ def run_on_golden(loaded: Loaded, request: Request, console: Console) -> Report:
     """
     ids = loaded.ids(request.prompt)
     check_count(request.tokens, loaded.compiled.first + len(ids), loaded.compiled.shape.context)
-    sampling = request.settings(loaded.model.scales["logits"], ids)
+    sampling = request.settings(loaded.model.scales["logits"], ids, loaded.logit_cap)
     stream, showing = _shown(loaded, request, ids, console)
     with showing as shown:
         for token, _ in islice(golden_tokens(loaded, ids, sampling), request.tokens):

@@ -44,8 +44,11 @@ def test_distribution(seed: int) -> None:
         ]
     )
     real = torch.from_numpy(logits.astype(np.float64) * UNIT)[None]
+    cap = float(random.choice([0, random.uniform(1, 30)]))
+    real = torch.tanh(real / cap) * cap if cap else real  # as Gemma 2 does
     expected = processors(torch.tensor([seen]), real).softmax(-1)[0].numpy()
     settings: dict[str, Any] = {"top_p": top_p, "min_p": min_p, "repetition_penalty": penalty}
+    settings["cap"] = cap
     tokens, chances = Sampler(UNIT, temperature, top_k, **settings, seen=seen).distribution(logits)
     found = np.zeros(vocab)
     found[tokens] = chances
