@@ -13,7 +13,7 @@ import sys
 from spec.paths import ROOT
 from tests.published_model import published
 
-QUESTION, ANSWER = "What is the capital of France?", "The capital of France is Paris"
+QUESTION, ANSWER = "What is the capital of France?", "The capital of France is Paris."
 WHOLE, SAMPLE = "12", "4"
 """Tokens: of the answer with its end, and what a regression has time for."""
 
