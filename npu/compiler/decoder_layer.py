@@ -18,10 +18,15 @@ from npu.compiler.emit import (
 )
 from npu.compiler.emit.row_operations import NormName
 from npu.compiler.emit.sram_matrix import Element
-from npu.compiler.pass_layout import HeadRows, rope_buffer
+from npu.compiler.pass_layout import HeadRows, ratio_piece, rope_buffer
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.shape import Numbers, Shape, ctx_pitch, lane, qkv_pitch
 from npu.image import StreamShare
+from spec.isa.operands import TABLE_BYTES
+from weights.limits import INT16_MAX
+
+RATIO_SHIFT = 7
+"""Of the product of gate and ratio: a table of ratios counts in units of 2^-7."""
 
 
 def norm_name(shape: Shape) -> NormName:
@@ -89,9 +94,12 @@ class DecoderLayer:
         """Return a share of the layer."""
         return self.parameters.shares[f"h.{self.layer}.{name}"]
 
-    def note(self, name: str, instr: int, matrix: SramMatrix) -> None:
-        """Note a tensor that one instruction writes."""
-        note(self.builder, name, self.layer, instr, matrix, row=self.first_row)
+    def note(
+        self, name: str, instr: int, matrix: SramMatrix, row: int = 0, column: int = 0
+    ) -> None:
+        """Note what one instruction writes of a tensor, from a row of the pass and a column on."""
+        at = self.first_row + row
+        note(self.builder, name, self.layer, instr, matrix, row=at, column=column)
 
     @property
     def rows(self) -> HeadRows:
@@ -245,13 +253,49 @@ class DecoderLayer:
         product = self.numbers.product_mult, self.numbers.product_shift
         return emit_linear(self.builder, src, act, self.share("up"), op="mul", product=product)
 
+    def ratios(self) -> None:
+        """Emit the table of a wide shape into SRAM: a norm without gains writes its biases.
+
+        It is streamed beside attention, where no other share is waited for. VEC would take it from
+        the stream only behind the weights of `up`, or hold these up until the gate is there.
+        """
+        if not self.shape.wide:
+            return
+        anything = SramMatrix(self.at["ratios"], 1, TABLE_BYTES, "int16")
+        name = norm_name(self.shape)
+        emit_norm(self.builder, name, anything, self._ratios, self.share("ratio"))
+
+    @property
+    def _ratios(self) -> SramMatrix:
+        """The table of a wide shape, behind what the norm that writes it reads."""
+        return SramMatrix(self.at["ratios"] + 2 * TABLE_BYTES, 1, TABLE_BYTES)
+
     def _wide(self, src: SramMatrix, act: SramMatrix) -> int:
-        """Emit the product of activation and `up` in int16."""
-        silu = self.buffer("silu", self.shape.ffn)
+        """Emit the product of activation and `up` in int16, the activation while `up` is made."""
         wide = replace(act, address=self.at["up"])
-        gate = emit_linear(self.builder, src, silu, self.share("gate"), table=True)
-        self.note("silu", gate, silu)
+        self.note("gate", emit_linear(self.builder, src, act, self.share("gate")), act)
         self.note("up", emit_linear(self.builder, src, wide, self.share("up")), wide)
-        emit_elementwise(self.builder, "scale_shift", silu, act, scale=1, sh=0)
-        shift = self.numbers.product_shift
-        return emit_elementwise(self.builder, "mul", act, act, wide, sh=shift)
+        rows, columns = ratio_piece(self.shape, act.rows)
+        for row in range(0, act.rows, rows):
+            for column in range(0, act.columns, columns):
+                self._activate(act.part(row, rows).columns_from(column, columns), row, column)
+        numbers = self.numbers
+        shift, limit = numbers.product_shift, numbers.act_limit
+        instr = emit_elementwise(self.builder, "mul", act, act, wide, sh=shift)
+        if limit < INT16_MAX:
+            instr = emit_elementwise(self.builder, "clamp", act, act, lo=-limit, hi=limit)
+        return instr
+
+    def _activate(self, gate: SramMatrix, row: int, column: int) -> None:
+        """Emit the activation of a piece of the gate, in place; row and column are its place."""
+        builder, numbers = self.builder, self.numbers
+        near = SramMatrix(self.at["near"], gate.rows, gate.columns)
+        ratio = SramMatrix(self.at["ratio"], gate.rows, gate.columns, "int16")
+        scale, shift = numbers.near_mult, numbers.near_shift
+        instr = emit_elementwise(builder, "scale_shift", gate, near, scale=scale, sh=shift)
+        self.note("near", instr, near, row, column)
+        instr = emit_elementwise(builder, "table", near, near, self._ratios)
+        self.note("ratio", instr, near, row, column)
+        emit_elementwise(builder, "scale_shift", near, ratio, scale=1, sh=0)
+        instr = emit_elementwise(builder, "mul", gate, gate, ratio, sh=RATIO_SHIFT)
+        self.note("silu", instr, gate, row, column)

@@ -176,6 +176,7 @@ class _DecoderPass:
             staging.append_keys()
             staging.append_values()
         staging.fill()
+        layer.ratios()
         if self.shape.parallel:
             layer.norm("norm2")
         emit_attention(

@@ -13,7 +13,7 @@ read, the new ones written. Of attention a row's visible keys count, in scores a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from npu.compiler.shape import Shape, norm_sizes
@@ -140,10 +140,12 @@ def layer(
     layout = narrow.get("q" if shape.head_norms else "qkv")  # q, k and v have one
     work += linear(rows, queries + 2 * keys, shape.hidden, layout=layout)
     work += linear(rows, shape.hidden, queries, layout=narrow.get("proj"))
-    work += linear(rows, shape.ffn, shape.hidden, table=True, layout=narrow.get("up"))
+    table = not shape.wide  # else a norm's, among `norm_sizes`
+    work += linear(rows, shape.ffn, shape.hidden, table=table, layout=narrow.get("up"))
     if shape.gated:
         work += linear(rows, shape.ffn, shape.hidden, layout=narrow.get("gate"))
-    work += linear(rows, shape.hidden, shape.ffn, layout=narrow.get("down"))
+    down = linear(rows, shape.hidden, shape.ffn, layout=narrow.get("down"))
+    work += replace(down, macs=(1 + shape.wide) * down.macs)
     work += attention(shape, rows, past, number)
     return work + (cached(shape, rows, past, number) if in_memory else LeastWork())
 

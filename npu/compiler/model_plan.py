@@ -19,7 +19,7 @@ from npu.compiler.shape import (
     residual_pitch,
 )
 from spec.isa.generated import LINE, WeightFormat, WeightGroup
-from spec.isa.operands import Limits, up
+from spec.isa.operands import TABLE_BYTES, Limits, up
 from spec.isa.weight_formats import GROUPED, StreamLayout
 from weights.formats.recipe import INT8_WEIGHTS, Kind, WeightRecipe
 
@@ -169,7 +169,7 @@ def stream_bytes(shape: Shape, edge: int, weights: WeightRecipe = INT8_WEIGHTS) 
     def norm(size: int) -> int:
         return up(64 + 4 * up(size), LINE)
 
-    layer = 256 + sum(map(norm, norm_sizes(shape)))
+    layer = (not shape.wide) * TABLE_BYTES + sum(map(norm, norm_sizes(shape)))
     layer += sum(linear("qkv", shape.hidden, columns) for columns in qkv_products(shape))
     layer += linear("o", ctx_pitch(shape), shape.hidden)
     layer += linear("down", shape.ffn, shape.hidden) + linear("up", shape.hidden, shape.ffn)

@@ -4,7 +4,8 @@
 One image serves all programs of a model: per layer norm1, qkv, proj, norm2, [gate,] up and down,
 then the final norm and the head. Of q and k that are normalised norm1, q, k, v, q_norm and k_norm;
 norm2 goes before proj where it reads what norm1 reads; o_norm behind proj and down_norm behind down
-where these are normalised. What only changes a unit has no share.
+where these are normalised. What only changes a unit has no share. The table of a wide block is
+apart from its gate, in front of what follows attention: biases of a norm.
 """
 
 import itertools
@@ -56,16 +57,24 @@ def _fused_layers(block: Block, shape: Shape) -> Parameters:
     gate, plain = block.gate, None if block.gate is not None else block.table
     proj: Parameters = {"proj": (pad_inputs("proj", block.proj, shape.head_dim), None)}
     proj |= _norm("o_norm", block.o_norm)
+    ratio: Parameters = {"ratio": _biases(block.table)} if block.wide else {}
     norm2 = _norm("norm2", block.norm2)
     return {
         **_norm("norm1", block.norm1),
         **_attention(block, shape),
+        **ratio,
         **(norm2 | proj if shape.parallel else proj | norm2),
-        **({} if gate is None else {"gate": (gate, block.table)}),
+        **({} if gate is None else {"gate": (gate, None if block.wide else block.table)}),
         "up": (block.up, plain),
         "down": (block.down, None),
         **_norm("down_norm", block.down_norm),
     }
+
+
+def _biases(table: Table) -> Norm:
+    """Return the norm whose result is a table, whatever it reads."""
+    gain, shift = np.zeros(table.shape, np.uint16), np.zeros(table.shape, np.uint8)
+    return Norm(0, gain, shift, table)
 
 
 def _norm(name: str, norm: Norm | Rescale | None) -> Parameters:

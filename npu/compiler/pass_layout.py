@@ -9,10 +9,12 @@ from npu.compiler.errors import CompileError
 from npu.compiler.kv_staging import Form, StagingPlan
 from npu.compiler.shape import Shape, act_pitch, ctx_pitch, lane, qkv_pitch, residual_pitch
 from npu.compiler.sram_allocation import SramBuffer, place, top
-from spec.isa.operands import WORD, Limits, up
+from spec.isa.operands import TABLE_BYTES, WORD, Limits, up
 
 EMBED, NORM1, QKV, ATTENTION, PROJ, NORM2, FFN, DOWN, HEAD = range(9)
 """Phases of a pass, for the lifetimes of buffers; a pass repeats NORM1 to DOWN for each layer."""
+RATIOS_MOST = 4096
+"""Elements of a wide gate whose ratios have room at a time."""
 LOGITS_MOST = 4096
 """Most columns of the head that go to memory at a time."""
 
@@ -207,6 +209,12 @@ def rope_buffer(number: int) -> str:
     return f"rope{number or ''}"
 
 
+def ratio_piece(shape: Shape, rows: int) -> tuple[int, int]:
+    """Return the rows and columns of a wide gate whose ratios are there at a time."""
+    columns = min(shape.ffn, RATIOS_MOST)
+    return min(rows, RATIOS_MOST // columns), columns
+
+
 def _second_norm(shape: Shape) -> int:
     """Return the phase from which "norm2" holds something: it may be made beside attention."""
     return ATTENTION if shape.parallel else NORM2
@@ -239,7 +247,10 @@ def _buffers(shape: Shape, work: ForwardPass, choice: LayoutChoice, edge: int) -
         for part, norm, phase in (("proj", "o_norm", PROJ), ("down", "down_norm", DOWN)):
             result += [SramBuffer(name, residual, phase, phase) for name in (part, norm)]
     if shape.wide:
-        result.append(SramBuffer("silu", rows * up(shape.ffn), FFN, FFN))
+        result.append(SramBuffer("ratios", 3 * TABLE_BYTES, ATTENTION, FFN))
+        piece, columns = ratio_piece(shape, rows)
+        result.append(SramBuffer("near", piece * up(columns), FFN, FFN))
+        result.append(SramBuffer("ratio", piece * up(2 * columns), FFN, FFN))
         result.append(SramBuffer("up", rows * act_pitch(shape), FFN, FFN))
     if work.listed:
         result.append(SramBuffer("ids", up(4 * (work.skip + rows)), EMBED, EMBED))

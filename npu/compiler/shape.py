@@ -6,7 +6,7 @@ from dataclasses import fields as dataclass_fields
 from typing import Any, Literal
 
 from npu.compiler.errors import CompileError
-from spec.isa.operands import ARRAY_DIMS, DYNAMIC, WORD, Limits, up
+from spec.isa.operands import ARRAY_DIMS, DYNAMIC, TABLE_BYTES, WORD, Limits, up
 from weights.model import Block, QuantizedModel, Rescale
 from weights.shape import NormKind, Shape
 
@@ -48,6 +48,7 @@ class Numbers:
             multiplier also where the shape is wide.
         norm1_mult, norm1_shift, norm2_mult, norm2_shift: of what stands in the place of norms; 0
             where there are norms.
+        near_mult, near_shift, act_limit: of a wide shape; 0 else.
 
     """
 
@@ -59,12 +60,15 @@ class Numbers:
     norm1_shift: int = 0
     norm2_mult: int = 0
     norm2_shift: int = 0
+    near_mult: int = 0
+    near_shift: int = 0
+    act_limit: int = 0
 
     @classmethod
     def of(cls, block: Block) -> "Numbers":
         """Return those of a block."""
-        scores, product = ("score_mult", "score_shift"), ("product_mult", "product_shift")
-        numbers = {name: getattr(block, name) for name in (*scores, *product)}
+        own = [one.name for one in dataclass_fields(cls) if not one.name.startswith("norm")]
+        numbers = {name: getattr(block, name) for name in own}
         for name in ("norm1", "norm2"):
             norm = getattr(block, name)
             if isinstance(norm, Rescale):
@@ -78,9 +82,9 @@ class Numbers:
         return self.norm2_mult, self.norm2_shift
 
     def record(self) -> dict[str, int]:
-        """Return them as the JSON of a packed file has them: those of rescaling where it is."""
-        found = asdict(self)
-        return {name: n for name, n in found.items() if n or not name.startswith("norm")}
+        """Return them as the JSON of a packed file has them: those that few have where they are."""
+        usual = "score_mult", "score_shift", "product_mult", "product_shift"
+        return {name: n for name, n in asdict(self).items() if n or name in usual}
 
 
 def check_model(model: object) -> None:
@@ -173,8 +177,9 @@ def residual_pitch(shape: Shape) -> int:
 
 
 def norm_sizes(shape: Shape) -> list[int]:
-    """Return the lengths of the rows of a layer's norms."""
+    """Return the lengths of the rows of a layer's norms, and of a table that one writes."""
     sizes = [shape.hidden] * (2 * shape.pre_norms + 2 * shape.part_norms)
+    sizes += [TABLE_BYTES] * shape.wide
     if shape.head_norms == "head":
         sizes += [shape.head_dim] * 2
     elif shape.head_norms == "row":
@@ -216,6 +221,10 @@ def check_shape(shape: Shape, limits: Limits) -> None:
     if shape.hidden > limits.norm_max:
         raise CompileError(
             f"hidden {shape.hidden}: the norm takes at most {limits.norm_max} channels"
+        )
+    if shape.wide and limits.norm_max < TABLE_BYTES:
+        raise CompileError(
+            f"norm_max {limits.norm_max}: of a model with int16 gates allowed from {TABLE_BYTES} on"
         )
     if shape.head_norms == "row":
         _check_row_norms(shape, limits)

@@ -63,3 +63,9 @@ def model_of_kind(
         return model
     tables = [np.roll(table, 3 * number, axis=0) for number, table in enumerate(model.rope)]
     return replace(model, rope=np.stack(tables))  # no two are the same
+
+
+def limited(model: QuantizedModel, act_limit: int) -> QuantizedModel:
+    """Return a model with int16 gates that limits the inputs of `down` to so much."""
+    blocks = tuple(replace(block, act_limit=act_limit) for block in model.blocks)
+    return replace(model, blocks=blocks)

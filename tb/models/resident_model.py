@@ -166,7 +166,7 @@ class Resident:
         names = ["norm1", "q", "k", "v", "scores", "numer", "sums", "ctx", "resid1", "norm2"]
         names += ["q_rope", "k_rope"] if self.model.rope is not None else []
         names += ["silu"] if self.model.blocks[0].gate is not None else []
-        names += ["up"] if self.model.shape.wide else []
+        names += ["gate", "near", "ratio", "up"] if self.model.shape.wide else []
         names += ["q_norm", "k_norm"] if self.model.shape.head_norms else []
         names += ["proj", "o_norm", "down", "down_norm"] if self.model.shape.part_norms else []
         return [*names, "act", "resid2"]

@@ -10,7 +10,7 @@ from spec.isa.operands import up
 
 NormName = Literal["LAYERNORM", "RMSNORM"]
 ElementwiseName = Literal[
-    "add", "sub", "mul", "scale_shift", "clamp", "relu", "copy2d", "max", "min"
+    "add", "sub", "mul", "scale_shift", "clamp", "relu", "copy2d", "max", "min", "table"
 ]
 
 
@@ -81,7 +81,8 @@ def emit_elementwise(
 ) -> int:
     """Emit an operation of VEC on rows; return its word index.
 
-    `numbers` are those that the operation has: shift sh, scale, bounds lo and hi.
+    `b` is the other matrix, or the 256 entries of a table. `numbers` are those that the operation
+    has: shift sh, scale, bounds lo and hi.
     """
     return builder.emit(
         "VEC",

@@ -69,8 +69,15 @@ class SramMatrix:
         return self.part(self.rows - 1, 1)
 
     def part(self, first: int, rows: int) -> "SramMatrix":
-        """Return `rows` rows from row `first` on."""
+        """Return at most `rows` rows from row `first` on."""
+        rows = min(rows, self.rows - first)
         return replace(self, address=self.address + first * self.pitch, rows=rows)
+
+    def columns_from(self, first: int, columns: int) -> "SramMatrix":
+        """Return at most `columns` columns from column `first` on, at the border of a word."""
+        address = self.address + first * _BYTES[self.element]
+        columns = min(columns, self.columns - first)
+        return replace(self, address=address, columns=columns, spacing=self.pitch)
 
 
 def note(

@@ -217,7 +217,7 @@ def check_steps(
     wanted |= {"resid2", "logits"}
     wanted |= {"q_rope", "k_rope"} if model.rope is not None else set()
     wanted |= {"silu"} if model.blocks[0].gate is not None else set()
-    wanted |= {"up"} if model.shape.wide else set()
+    wanted |= {"gate", "near", "ratio", "up"} if model.shape.wide else set()
     wanted |= {"q_norm", "k_norm"} if model.shape.head_norms else set()
     wanted |= {"proj", "o_norm", "down", "down_norm"} if model.shape.part_norms else set()
     assert names == wanted
