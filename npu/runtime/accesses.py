@@ -70,6 +70,13 @@ class Taken:
             == (self.opcode, self.bytes, self.format, self.group)
         )
 
+    def follows(self, other: Taken) -> bool:
+        """Whether it is more of what another instruction takes, which has only some columns."""
+        return (self.opcode, self.format, self.group, self.offset) == (
+            *(other.opcode, other.format, other.group),
+            other.offset + other.bytes,
+        )
+
     def __str__(self) -> str:
         kind = " ".join(filter(None, (Opcode(self.opcode).name, self.format, self.group)))
         return f"{self.bytes} bytes of the stream from {self.offset} for {kind}"

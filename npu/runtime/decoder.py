@@ -9,14 +9,14 @@ makes it again and compares.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from npu.driver.generate import PromptError
 from npu.driver.generate import PromptPlan as Generation
 from npu.graph.form import Element, Graph, Tensor, TensorType
 from npu.image import StreamShare
-from npu.runtime.accesses import prefixed, taken, transfers
+from npu.runtime.accesses import Taken, prefixed, taken, transfers
 from npu.runtime.plan import (
     Action,
     Base,
@@ -300,7 +300,7 @@ def _check_program(plan: Plan, segment: PlannedSegment, path: str) -> None:
     if not program or program[-1].opcode != Opcode.END:
         raise EntryError(f"{path}.program", words("no END"), "END as the last word")
     shares = {one.offset: one for one in plan.shares}
-    for one in list(taken(program, plan.limits))[:-1]:
+    for one in _whole(plan, program, shares):
         # Behind a loop the stream begins again.
         offset = one.offset % max(1, len(plan.stream))
         if not one.is_of(shares.get(offset)):
@@ -320,6 +320,24 @@ def _check_program(plan: Plan, segment: PlannedSegment, path: str) -> None:
     _check_turns(program, path)
     for index, word, _ in prefixed(program):
         _check_memory(plan.decoder, plan.limits, word, f"{path}.program[{index}]")
+
+
+def _whole(
+    plan: Plan, program: Sequence[Instruction], shares: Mapping[int, StreamShare]
+) -> list[Taken]:
+    """Return what a program takes, products behind one another that share a head's columns as one.
+
+    An instruction has no more than 61,439 columns, and results that go to memory are few at a time.
+    """
+    found: list[Taken] = []
+    for one in list(taken(program, plan.limits))[:-1]:
+        last = found[-1] if found else None
+        share = last and shares.get(last.offset % max(1, len(plan.stream)))
+        if last and share and last.bytes < share.bytes and one.follows(last):
+            found[-1] = replace(last, bytes=last.bytes + one.bytes)
+        else:
+            found.append(one)
+    return found
 
 
 def _check_turns(program: Sequence[Instruction], path: str) -> None:

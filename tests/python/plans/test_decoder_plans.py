@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -35,6 +36,8 @@ from tests.python.plans.plan_damage import damages, resealed, with_record
 from weights.model import QuantizedModel, Sink
 from weights.quantize import quantize_checkpoint
 from weights.shipped import CHECKPOINTS
+from weights.synthetic import random_model as random_model_of
+from weights.synthetic import shape_of
 
 ROWS, COUNT = 20, 9
 FAMILIES = ("gpt2", "llama", "mistral", "qwen2", "sink")
@@ -81,19 +84,46 @@ def test_a_plan_generates_what_the_network_does(family: str, where: str) -> None
             assert ids == expected
 
 
-async def _generated(prepared: Prepared) -> list[list[int]]:
+@pytest.mark.parametrize("vocab", [5000, 70_000])
+def test_a_head_of_several_instructions(vocab: int) -> None:
+    """Its columns are taken piece by piece: as many as one can have, or few that are stored."""
+    shape = shape_of("llama", hidden=16, heads=1, ffn=16, layers=1, vocab=vocab, context=10)
+    model = random_model_of(shape, 3)
+    plan = plan_from(files_of(plan_of_decoder(compile_model(model), 4, logits=True)))
+    expected = session.generate(model, _ids()[:4], 7)
+    assert max(expected) > 4096
+    for ids in asyncio.run(_generated(prepare(plan, bases_from(plan)), _ids()[:4], 7)):
+        assert ids == expected
+
+
+def test_a_head_that_is_not_all_taken_is_refused() -> None:
+    """Or of which a piece is taken twice, or one more."""
+    shape = shape_of("llama", hidden=16, heads=1, ffn=16, layers=1, vocab=5000, context=10)
+    files = files_of(plan_of_decoder(compile_model(random_model_of(shape, 3)), 4, logits=True))
+    words = decode_image(plan_from(files).segments[1].image)
+    at = [i for i, word in enumerate(words) if word.opcode == Opcode.GEMM and word.n == 904]
+    assert len(at) == 1
+    for n in (904 - 16, 904 + 16):
+        other = [replace(word, n=n) if i in at else word for i, word in enumerate(words)]
+        with pytest.raises(PlanFileError, match="allowed its own share"):
+            plan_from(resealed(files, "segment1", encode_image(other)))
+
+
+async def _generated(
+    prepared: Prepared, given: Sequence[int] | None = None, count: int = COUNT
+) -> list[list[int]]:
     """Return the tokens by registers, by the ring, by one start of the driver, one by one."""
     bus = _chip(prepared.plan, prepared.end)
     driven = DrivenChip(await Chip.connect(bus))
     await driven.load(prepared)
     found: list[list[int]] = []
+    prompt = np.array(_ids() if given is None else given, np.uint32)
     for by in get_args(By):
-        ids = {"prompt": np.array(_ids(), np.uint32)}
-        run = await Replay(prepared, driven).run(ids, by)
+        run = await Replay(prepared, driven).run({"prompt": prompt}, by)
         found.append(run.outputs["tokens"].tolist())
     plan = prepared.generation()
-    greedy = await generate.greedy(driven.chip, plan, COUNT)
-    picked = await generate.sampled(driven.chip, plan, COUNT, lambda row: int(np.argmax(row)))
+    greedy = await generate.greedy(driven.chip, plan, count)
+    picked = await generate.sampled(driven.chip, plan, count, lambda row: int(np.argmax(row)))
     return [*found, greedy.ids, picked.ids]
 
 
