@@ -141,6 +141,13 @@ class DecoderLayer:
             element=element,
         )
 
+    def coarsen(self) -> None:
+        """Emit the change of the stream's unit, where there is one."""
+        shift = self.numbers.stream_shift
+        if shift:
+            instr = emit_elementwise(self.builder, "scale_shift", self.x, self.x, scale=1, sh=shift)
+            self.note("stream", instr, self.x)
+
     def norm(self, name: Literal["norm1", "norm2"]) -> None:
         """Emit what attention or feed-forward reads: the stream normalised, or in another unit."""
         dst = self.buffer(name, self.shape.hidden)

@@ -165,6 +165,7 @@ class _DecoderPass:
             self.builder, self.shape, self.parameters, number, self.at, self.x, self.plan.first_row
         )
         staging.ahead()
+        layer.coarsen()
         layer.norm("norm1")
         layer.qkv()
         layer.head_norms()

@@ -49,6 +49,7 @@ class Numbers:
         norm1_mult, norm1_shift, norm2_mult, norm2_shift: of what stands in the place of norms; 0
             where there are norms.
         near_mult, near_shift, act_limit: of a wide shape; 0 else.
+        stream_shift: by how many bits the stream's unit grows in front of the layer.
 
     """
 
@@ -63,6 +64,7 @@ class Numbers:
     near_mult: int = 0
     near_shift: int = 0
     act_limit: int = 0
+    stream_shift: int = 0
 
     @classmethod
     def of(cls, block: Block) -> "Numbers":

@@ -65,7 +65,11 @@ def model_of_kind(
     return replace(model, rope=np.stack(tables))  # no two are the same
 
 
-def limited(model: QuantizedModel, act_limit: int) -> QuantizedModel:
-    """Return a model with int16 gates that limits the inputs of `down` to so much."""
-    blocks = tuple(replace(block, act_limit=act_limit) for block in model.blocks)
-    return replace(model, blocks=blocks)
+def limited(model: QuantizedModel, act_limit: int, stream_shift: int = 0) -> QuantizedModel:
+    """Return a model with int16 gates that limits the inputs of `down` to so much.
+
+    The unit of the stream grows by `stream_shift` bits in front of its last layer.
+    """
+    blocks = [replace(block, act_limit=act_limit) for block in model.blocks]
+    blocks[-1] = replace(blocks[-1], stream_shift=stream_shift)
+    return replace(model, blocks=tuple(blocks))

@@ -220,6 +220,7 @@ def check_steps(
     wanted |= {"gate", "near", "ratio", "up"} if model.shape.wide else set()
     wanted |= {"q_norm", "k_norm"} if model.shape.head_norms else set()
     wanted |= {"proj", "o_norm", "down", "down_norm"} if model.shape.part_norms else set()
+    wanted |= {"stream"} if any(block.stream_shift for block in model.blocks) else set()
     assert names == wanted
     return chip
 

@@ -94,6 +94,20 @@ def test_every_tensor_of_int16_gates(chip: Limits, act_limit: int) -> None:
     check_steps(model, compile_model(model, chip, cache="memory"), [19, 1], decode=2)
 
 
+def test_the_unit_of_the_stream_grows(model: QuantizedModel) -> None:
+    """In front of some layers, in prompts and steps; every tensor behind it is golden's."""
+    shifts = [2 * (layer % 2) for layer in range(model.shape.layers)]
+    pairs = zip(model.blocks, shifts, strict=True)
+    blocks = tuple(replace(block, stream_shift=shift) for block, shift in pairs)
+    grown = replace(model, sink=None, blocks=blocks)
+    assert any(shifts)
+    plain = forward_trace(replace(model, sink=None), IDS).blocks[-1].resid2
+    assert not np.array_equal(forward_trace(grown, IDS).blocks[-1].resid2, plain)
+    compiled = compile_model(grown)
+    check_steps(grown, compiled, [19, 1], decode=2)
+    assert CompiledModel.load(compiled.packed()).numbers == compiled.numbers
+
+
 @pytest.mark.parametrize(("most", "piece"), [(72 * 19, (19, 72)), (300, (4, 72)), (32, (1, 32))])
 def test_int16_gates_with_little_room(
     most: int, piece: tuple[int, int], monkeypatch: pytest.MonkeyPatch
