@@ -21,7 +21,7 @@ from npu.commands.arguments import (
     whole_from,
 )
 from npu.commands.consoles import printed, watched
-from npu.commands.load_model import BAD_MODEL, load, opened
+from npu.commands.load_model import BAD_MODEL, is_text_encoder, load, network_of
 from npu.firmware.compile import PLAN
 from npu.firmware.plan import PlanError, firmware_plan
 from npu.graph.form import GraphError
@@ -57,7 +57,7 @@ def _add_compile(parser: argparse.ArgumentParser) -> None:
         "a host needs to make programs from it. The texts of its programs are written beside it. "
         "With --rows also a plan, which npu run runs and npu explain shows. A network from a file "
         "of ONNX, StableHLO or TFLite becomes the folder of a plan, for npu run, npu explain and "
-        "npu soc network; so does a checkpoint with an option of networks."
+        "npu soc network; so does an encoder, and a decoder with an option of networks."
     )
     parser.add_argument("model", metavar="MODEL", help=f"{MODEL}; or a file of a network")
     parser.add_argument(
@@ -99,7 +99,7 @@ def _compile(arguments: argparse.Namespace) -> int:
     file = network_folder.is_network(arguments.model)
     if file and arguments.context is not None:
         raise UsageError("--context: given with the file of a network, allowed with a checkpoint")
-    if file or network_folder.asked(arguments):
+    if file or network_folder.asked(arguments) or is_text_encoder(arguments.model):
         most: float | None = arguments.max_error
         choose = None
         if AUTO in arguments.wide:
@@ -111,7 +111,8 @@ def _compile(arguments: argparse.Namespace) -> int:
             error = {} if most is None else {"error": held(built, most)}
             return {"compared": checked(built), **error}
 
-        source = Path(arguments.model) if file else opened(arguments.model, arguments.context)[1]()
+        model, context = arguments.model, arguments.context
+        source = Path(model) if file else network_of(model, context)
         return network_folder.compile_network(
             arguments, watched(), printed(WIDTH), source, witness, choose
         )

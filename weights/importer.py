@@ -9,7 +9,8 @@ pickles (pytorch_model.bin). Or it is a GGUF file, or a folder with one and with
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def load_checkpoint(
     model, place = _opened(source, revision, HUB_FILES)
     shape = model.architecture.shape(model.config)
     short = shortened(str(source), shape, context)
-    tensors = _canonical(model, shape, _read_tensors(model))
+    tensors = canonical(model, shape, read_tensors(model), partial(expected_tensors, shape))
     if shape.positions:
         tensors["positions"] = tensors["positions"][: short.context]
     folder, file = (place, None) if place.is_dir() and short == shape else (None, place)
@@ -88,7 +89,7 @@ def load_config(source: str | Path) -> dict[str, Any]:
 
     Arguments and errors as of `load_checkpoint`.
     """
-    place = _place(source, None, (CONFIG,))
+    place = place_of(source, None, (CONFIG,))
     if place.is_dir():
         return read_json(place / CONFIG, str(source))
     return GgufModel(place, str(source)).config.content
@@ -98,12 +99,16 @@ def _opened(
     source: str | Path, revision: str | None, files: Sequence[str]
 ) -> tuple[StoredModel, Path]:
     """Return what is stored, and in which folder or file; of the hub these files are fetched."""
-    place, name = _place(source, revision, files), str(source)
+    place, name = place_of(source, revision, files), str(source)
     return FolderModel(place, name) if place.is_dir() else GgufModel(place, name), place
 
 
-def _place(source: str | Path, revision: str | None, files: Sequence[str]) -> Path:
-    """Return the folder or the GGUF file of a model; of the hub these files are fetched."""
+def place_of(source: str | Path, revision: str | None, files: Sequence[str]) -> Path:
+    """Return the folder or the GGUF file of a model; of the hub these files are fetched.
+
+    Raises:
+        CheckpointError: it is neither, and not on the hub.
+    """
     place, name = Path(source), str(source)
     if place.is_dir():
         return gguf_within(place) or place
@@ -128,8 +133,23 @@ def parse_config(config: dict[str, Any], source: str) -> tuple[Architecture, Che
     return architecture, architecture.shape(found)
 
 
-def _canonical(model: StoredModel, shape: CheckpointShape, tensors: Tensors) -> Tensors:
-    """Return tensors by the names of a layout under the names of a Checkpoint."""
+def canonical(
+    model: StoredModel,
+    shape: CheckpointShape,
+    tensors: Tensors,
+    wanted: Callable[[], dict[str, tuple[int, ...]]],
+) -> Tensors:
+    """Return tensors by the names of a layout under the names of a Checkpoint.
+
+    Args:
+        model: what is stored.
+        shape: its dimensions.
+        tensors: by the names of the layout.
+        wanted: returns name and shape of every tensor of a Checkpoint.
+
+    Raises:
+        CheckpointError: a tensor is missing, misshapen or not finite.
+    """
     source, architecture = model.config.source, model.architecture
     if shape.layers > len(tensors):  # before a table of that many layers is made
         raise CheckpointError(
@@ -139,7 +159,7 @@ def _canonical(model: StoredModel, shape: CheckpointShape, tensors: Tensors) -> 
     layout = model.layout(shape)
     if shape.tied:
         _drop_tied_head(architecture, tensors, layout, source)
-    expected = expected_tensors(shape)
+    expected = wanted()
     sizes = {one.name: one.size(expected) for one in layout}
     check_tensors(source, shape.family, sizes, tensors)
     found: Tensors = {}
@@ -207,8 +227,12 @@ def _fetch(source: str, revision: str | None, files: Sequence[str]) -> Path:
     return Path(found)
 
 
-def _read_tensors(model: StoredModel) -> Tensors:
-    """Read all tensors as float32, by the names of the layout."""
+def read_tensors(model: StoredModel) -> Tensors:
+    """Read all tensors as float32, by the names of the layout.
+
+    Raises:
+        CheckpointError: a file is damaged, a tensor is there twice or of another type.
+    """
     source = model.config.source
     tensors: Tensors = {}
     for one in model.tensors():

@@ -19,7 +19,7 @@ from npu.commands.arguments import AddCommand
 DEBUG = "--debug"
 COMMANDS = (
     *("inspect", "estimate", "asm", "disasm", "compile", "explain", "generate", "chat"),
-    *("evaluate", "profile"),
+    *("evaluate", "profile", "embed"),
     *("waves", "test", "pytest", "build", "run", "operator", "unit", "soc", "firmware"),
     *("bench", "bench-docs", "regress", "report"),
     *("cop-sweep", "faults", "synth", "quality", "lint", "format", "gen"),
@@ -54,6 +54,10 @@ def home_of(command: str) -> Home:
             from tessera import compile_command
 
             return compile_command
+        case "embed":
+            from tessera import embed_command
+
+            return embed_command
         case "run":
             from tessera import run_command
 

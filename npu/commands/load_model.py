@@ -28,6 +28,7 @@ from spec.isa.operands import Limits
 from weights.calibrate import ScalesError
 from weights.chat import Prompt, prompt_ids
 from weights.checkpoint import Checkpoint, CheckpointError, CheckpointShape, check_generation
+from weights.encoder_importer import is_encoder, load_encoder
 from weights.formats.recipe import INT8_WEIGHTS, WeightRecipe
 from weights.importer import load_checkpoint, load_shape
 from weights.limits import ModelError
@@ -153,6 +154,31 @@ def opened(
         allowed = f"{found.shape.context:,}, the positions of the file"
         raise CheckpointError(f"{name}: --context: given {context:,}, allowed {allowed}")
     return found.shape, lambda: found
+
+
+def is_text_encoder(name: str) -> bool:
+    """Say whether a model is an encoder, which has no program for generation.
+
+    Raises:
+        CheckpointError: there is no such model.
+    """
+    return not is_decoder(Path(name)) and is_encoder(name)
+
+
+def network_of(name: str, context: int | None = None) -> Checkpoint:
+    """Return a model that is to be a network, an encoder too, with a shorter context if asked.
+
+    Raises:
+        CheckpointError: there is no such model, or it cannot have this context.
+    """
+    if not is_text_encoder(name):
+        return opened(name, context)[1]()
+    if context is not None:
+        raise CheckpointError(
+            f"{name}: --context: given with an encoder, allowed with a decoder; "
+            "--shape tokens=1,N is the length of its text"
+        )
+    return load_encoder(name)
 
 
 def planned(

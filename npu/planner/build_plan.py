@@ -16,7 +16,7 @@ from npu.compiler.errors import CompileError
 from npu.compiler.network import MisfitError, compile_network
 from npu.compiler.stream import refused_format
 from npu.graph.form import Graph, GraphError
-from npu.graph.importers import named, opened, read, usual_samples
+from npu.graph.importers import named, opened, read, usual_samples, usual_wide
 from npu.graph.inputs import Samples
 from npu.graph.passes.quantising.calibrate import METHODS
 from npu.graph.passes.quantising.wide import is_wide, wide_tensors
@@ -158,9 +158,11 @@ def build_plan(source: Any, options: CompileOptions = DEFAULTS) -> Built:  # noq
         )
         return found
 
-    chosen = tuple(options.wide(tried, samples) if callable(options.wide) else options.wide)
+    asked = tuple(options.wide(tried, samples) if callable(options.wide) else options.wide)
+    usual = () if isinstance(source, Graph) or callable(options.wide) else usual_wide(source)
+    chosen = tuple(dict.fromkeys((*usual, *asked)))
     passes = tried(chosen)
-    _refuse_narrow(passes, chosen, file)
+    _refuse_narrow(passes, asked, file)
     network = None
     while network is None:
         try:

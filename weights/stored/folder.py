@@ -7,7 +7,7 @@ Matrices that are packed (quantization_config) are read as float32.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from weights.architecture import Architecture, Config, Stored
 from weights.architectures import ARCHITECTURES
 from weights.checkpoint import CheckpointError, CheckpointShape
+from weights.encoders import ENCODERS
 from weights.stored import torch_pickle
 from weights.stored.form import StoredTensor
 from weights.stored.packed_int import FIELD, Packing, packing_of, unpacked
@@ -47,15 +48,22 @@ class FolderModel:
 
     dtypes: tuple[str, ...] = DTYPES
 
-    def __init__(self, folder: Path, source: str) -> None:
+    def __init__(
+        self, folder: Path, source: str, known: Mapping[str, Architecture] = ARCHITECTURES
+    ) -> None:
         """Read config.json.
+
+        Args:
+            folder: where it lies.
+            source: what messages call it.
+            known: the architectures that it may have.
 
         Raises:
             CheckpointError: it is missing, damaged, or of another architecture.
         """
         self.folder, self.source = folder, source
         self.config = Config(read_json(folder / CONFIG, source), source)
-        self.architecture = architecture_of(self.config)
+        self.architecture = architecture_of(self.config, known)
         self.packing: Packing | None = None
         if self.config.content.get(FIELD) is not None and self.architecture.linear:
             self.packing = packing_of(self.config)
@@ -117,12 +125,15 @@ class FolderModel:
         )
 
 
-def architecture_of(config: Config) -> Architecture:
+def architecture_of(
+    config: Config, known: Mapping[str, Architecture] = ARCHITECTURES
+) -> Architecture:
     """Return the architecture that config.json names. Raises CheckpointError for another one."""
     family = config.content.get("model_type")
-    if not isinstance(family, str) or family not in ARCHITECTURES:
-        raise config.refusal("model_type", str(list(ARCHITECTURES)))
-    return ARCHITECTURES[family]
+    if not isinstance(family, str) or family not in known:
+        encoder = "; an encoder: npu embed, npu compile" if family in tuple(ENCODERS) else ""
+        raise config.refusal("model_type", str(list(known)) + encoder)
+    return known[family]
 
 
 def _of_file(path: Path) -> Iterator[StoredTensor]:

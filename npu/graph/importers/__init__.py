@@ -28,7 +28,7 @@ _MODULES = {
     "onnx": "onnx_file",
     "stablehlo": "stablehlo",
     "tflite": "tflite_file",
-    "checkpoint": "checkpoint",
+    "checkpoint": "any_checkpoint",
 }
 _GROUPS = {"checkpoint": "checkpoints"}
 """What to install for a kind of source, where it is not "graphs"."""
@@ -97,8 +97,16 @@ def usual_samples(source: Any, graph: Graph) -> Mapping[str, Array] | None:  # n
     kind = kind_of(source)
     if kind != "checkpoint":
         return None
-    samples: Mapping[str, Array] = _module(kind, source).text_samples(source, graph)
+    samples: Mapping[str, Array] = _module(kind, source).usual_samples(source, graph)
     return samples
+
+
+def usual_wide(source: Any) -> tuple[str, ...]:  # noqa: ANN401
+    """Return the operations of a network whose values have 16 bits though nobody says it."""
+    if kind_of(source) != "checkpoint":
+        return ()
+    names: tuple[str, ...] = _module("checkpoint", source).usual_wide(source)
+    return names
 
 
 def _module(kind: str, source: Any) -> Any:  # noqa: ANN401

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,8 @@ import numpy as np
 from npu.graph.build import Builder
 from npu.graph.form import Array, Element, Graph, GraphError, State, TensorType
 from weights.calibrate import ScalesError, calibration_tokens
-from weights.checkpoint import Checkpoint, CheckpointError
+from weights.checkpoint import Checkpoint
 from weights.decoder import decoder
-from weights.importer import load_checkpoint
 from weights.reference import GELU, GELU_TANH, SILU, rope_table
 
 TOKENS, LOGITS = "tokens", "logits"
@@ -46,34 +44,7 @@ TEXTS = 32
 """Texts that calibrate a network."""
 
 
-def read(
-    source: str | Path | Checkpoint, *, shapes: Mapping[str, tuple[int, ...]] | None = None
-) -> Graph:
-    """Read a checkpoint.
-
-    Args:
-        source: its folder, or the checkpoint.
-        shapes: of "tokens", (1, S); with "past", (C,), the network goes on from run to run, up to
-            C positions.
-
-    Raises:
-        GraphError: the checkpoint is damaged or of an architecture that is not known; the shape is
-            no text that the model takes.
-    """
-    return decoder_graph(checkpoint_of(source), shapes)
-
-
-def checkpoint_of(source: str | Path | Checkpoint) -> Checkpoint:
-    """Return the checkpoint of a folder, of one that ships, or of the hub. Raises GraphError."""
-    if isinstance(source, Checkpoint):
-        return source
-    try:
-        return load_checkpoint(source)
-    except CheckpointError as error:
-        raise GraphError(str(error)) from error
-
-
-def text_samples(source: str | Path | Checkpoint, graph: Graph) -> dict[str, Array]:
+def text_samples(checkpoint: Checkpoint, graph: Graph) -> dict[str, Array]:
     """Return texts for calibration, (N, 1, S): the first ones of those that scales are made of.
 
     Raises:
@@ -82,7 +53,7 @@ def text_samples(source: str | Path | Checkpoint, graph: Graph) -> dict[str, Arr
     rows = graph.type(TOKENS).shape[1]
     most = graph.type(graph.states[0].input).shape[2] // rows if graph.states else TEXTS
     try:
-        tokens = calibration_tokens(checkpoint_of(source))
+        tokens = calibration_tokens(checkpoint)
     except ScalesError as error:
         raise GraphError(f"{error}, or samples of your own (calibrate)") from error
     texts = tokens[:, : tokens.shape[1] // rows * rows].reshape(-1, 1, rows)
@@ -92,7 +63,16 @@ def text_samples(source: str | Path | Checkpoint, graph: Graph) -> dict[str, Arr
 def decoder_graph(
     checkpoint: Checkpoint, shapes: Mapping[str, tuple[int, ...]] | None = None
 ) -> Graph:
-    """Return the graph of a checkpoint; as `read`."""
+    """Return the graph of a checkpoint.
+
+    Args:
+        checkpoint: the decoder.
+        shapes: of "tokens", (1, S); with "past", (C,), the network goes on from run to run, up to
+            C positions.
+
+    Raises:
+        GraphError: the shape is no text that the model takes.
+    """
     context = checkpoint.shape.context
     given = dict(shapes or {})
     past = given.pop(PAST, None)
@@ -107,7 +87,7 @@ def decoder_graph(
             f"{context}"
         )
     if past is None:
-        return _Drawing(checkpoint, size[1]).graph()
+        return Drawing(checkpoint, size[1]).graph()
     if len(past) != 1 or not size[1] <= past[0] <= context:
         raise GraphError(
             f"{where}shape of {PAST}: given {list(past)}, allowed [C] with C from {size[1]} to "
@@ -116,7 +96,7 @@ def decoder_graph(
     return _Continued(checkpoint, size[1], past[0]).graph()
 
 
-class _Drawing:
+class Drawing:
     """The operations of a decoder on tensors of a graph, by their names."""
 
     def __init__(self, checkpoint: Checkpoint, rows: int) -> None:
@@ -125,6 +105,7 @@ class _Drawing:
         self.build = Builder(self.shape.family)
 
     def graph(self) -> Graph:
+        """Return the whole graph."""
         return self.build.finish([decoder(self, self.shape)])
 
     def added(self, kind: str, name: str, *inputs: str, **attributes: Any) -> str:  # noqa: ANN401
@@ -138,6 +119,7 @@ class _Drawing:
         return "" if data is None else self.build.constant(data, name)
 
     def embedding(self) -> str:
+        """Add the rows of all tokens, with those of their positions where these are learned."""
         tokens = self.build.input(TOKENS, TensorType((1, self.rows), Element.I32))
         x = self.added("gather", "embedding", self.constant("embed"), tokens, axis=0)
         if not self.shape.positions:
@@ -150,10 +132,12 @@ class _Drawing:
         return self.build.constant(table[: self.rows], name)
 
     def norm(self, name: str, x: str) -> str:
+        """Add rows normalised."""
         gain, bias = (self.constant(f"{name}.{part}") for part in ("weight", "bias"))
         return self.added(self.shape.norm, name, x, gain, bias, axes=1, epsilon=self.shape.epsilon)
 
     def linear(self, name: str, x: str) -> str:
+        """Add products of rows with weights."""
         if name == "head":
             name = "uncapped" if self.shape.logit_cap else LOGITS
             bias = self.constant("head.bias")
@@ -163,11 +147,13 @@ class _Drawing:
         return self.added("matmul", name, x, weight, bias, transpose_a=False, transpose_b=False)
 
     def heads(self, name: str, x: str, count: int) -> str:
+        """Add rows as so many heads."""
         size = (1, self.rows, count, self.shape.head_dim)
         split = self.added("reshape", f"{name}.split", x, shape=size)
         return self.added("transpose", f"{name}.heads", split, order=(0, 2, 1, 3))
 
     def rotate(self, name: str, x: str, layer: int) -> str:
+        """Add heads turned by their positions."""
         number = self.shape.table_of(layer)
         table = rope_table(self.shape, self.places, number).astype(np.float32)
         cos, sin = (
@@ -177,6 +163,7 @@ class _Drawing:
         return self.added("rope", name, x, cos, sin, interleaved=False, heads_axis=1)
 
     def attend(self, name: str, q: str, k: str, v: str, layer: int) -> str:
+        """Add the rows that attention makes."""
         return self.joined(name, q, k, v, causal=True, window=self.shape.window_of(layer))
 
     def joined(self, name: str, *inputs: str, causal: bool, window: int = 0) -> str:
@@ -189,22 +176,26 @@ class _Drawing:
         return self.added("reshape", name, apart, shape=(1, self.rows, self.shape.q_columns))
 
     def activate(self, name: str, x: str) -> str:
+        """Add the activation of every element."""
         functions, parameters = FUNCTIONS[self.shape.activation]
         return self.added("table", name, x, functions=functions, parameters=parameters)
 
     def cap(self, name: str, x: str, most: float) -> str:
+        """Add what keeps logits below a cap."""
         assert name == "capped"  # of logits; attention caps its scores itself
         functions = ("scale", "tanh", "scale")
         return self.added("table", LOGITS, x, functions=functions, parameters=(1 / most, most))
 
     def multiply(self, name: str, a: str, b: str) -> str:
+        """Add products of elements."""
         return self.added("mul", name, a, b)
 
     def add(self, name: str, a: str, b: str) -> str:
+        """Add the sum of a stream and what a part adds to it."""
         return self.added("add", name, a, b)
 
 
-class _Continued(_Drawing):
+class _Continued(Drawing):
     """As a text that goes on: K and V of all positions so far, and their number, are states."""
 
     def __init__(self, checkpoint: Checkpoint, rows: int, places: int) -> None:

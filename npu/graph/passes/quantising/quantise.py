@@ -42,7 +42,7 @@ def quantise(
     Raises:
         GraphError: a scale is neither given nor known from samples.
     """
-    graph = without_tables(without_misfits(graph, ranges), wide)
+    graph, ranges, wide = without_tables(without_misfits(graph, ranges), ranges, wide)
     graph, types = _typed(graph, ranges, wide)
     return ImageWriter(graph, ranges, types, moved(graph, wide), roundings).write()
 
