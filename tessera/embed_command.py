@@ -129,15 +129,7 @@ def _texts(given: Sequence[str], file: Path | None) -> list[str]:
     if file is None:
         texts = list(given)
     else:
-        try:
-            text = files.text_of(file.read_bytes())
-        except OSError as error:
-            raise files.FileError(f"{file}: cannot be read: {error.strerror}") from None
-        if text is None:
-            raise files.FileError(f"{file}: given what is no text, allowed UTF-8")
-        texts = [line for line in text.splitlines() if line.strip()]
-        if not texts:
-            raise files.FileError(f"{file}: given no sentence, allowed one in each line")
+        texts = [line for line in files.read_text(file).splitlines() if line.strip()]
     for number, one in enumerate(texts, 1):
         if not one.strip():
             raise UsageError(f"sentence {number}: given an empty text, allowed at least a letter")

@@ -43,6 +43,7 @@ from tests.python.compiler.user_networks import built, one_input
 from tests.python.compiler.wide_networks import NETWORKS
 from tests.python.graph.state_networks import PAIRS, lstm_cell
 from tests.python.graph.state_networks import samples as state_samples
+from tests.python.importers.small_encoders import random_encoder, sentences
 from tests.python.plans.segmented_networks import KINDS, equals_golden, kinds_of, segmented
 from weights.quantize import quantize_checkpoint
 from weights.shipped import CHECKPOINTS
@@ -236,3 +237,16 @@ def test_an_lstm_goes_on_where_it_was_on_the_rtl() -> None:
     np.testing.assert_array_equal(found, wanted)
     alone = run_steps(plan.passes["fuse"], {"x": x[2:]})["y"][0]
     assert not np.array_equal(alone, wanted[2])
+
+
+def test_an_encoder_runs_on_the_rtl_at_several_lengths() -> None:
+    """BERT of random weights: one plan, the mask as an input, golden's bits."""
+    checkpoint = random_encoder()
+    samples = sentences(checkpoint, 32, (32, 5, 19))
+    network = build_plan(checkpoint, CompileOptions(shapes={"tokens": (1, 32)}, calibrate=samples))
+    assert len(network.plan.segments) == 1
+    for number in (1, 2):
+        inputs = {name: data[number] for name, data in samples.items()}
+        found = rtl_chip.run_on_rtl(network.plan, inputs).run.outputs["embedding"]
+        wanted = golden_run(network.passes["fuse"], inputs)["embedding"]
+        np.testing.assert_array_equal(found, wanted)
