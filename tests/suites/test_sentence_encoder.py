@@ -7,7 +7,6 @@ Whatever two sentences of the documentation of Python are, int8 says it within 0
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
