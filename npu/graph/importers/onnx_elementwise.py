@@ -73,6 +73,12 @@ def _comparison(direction: str) -> Mapping_:
     return mapping
 
 
+@mapped("IsNaN")
+def _is_nan(node: Node) -> None:
+    node.floats(node.input(0))
+    node.give(node.add("compare", [node.input(0)] * 2, direction="NE"))
+
+
 def _function(name: str) -> Mapping_:
     def mapping(node: Node) -> None:
         node.floats(node.input(0))

@@ -86,13 +86,31 @@ def mask_of_scores(known: Known, op: Operation) -> str:
     if not name or known.value(name) is not None:
         return ""
     kind, maker = known.graph.type(name), known.maker(name)
-    query, key, value = (known.graph.type(each).shape for each in op.inputs[:3])
-    plain = kind.element == Element.F32 and (maker is None or maker.kind == "select")
-    alike = kind.shape[-2:] == (query[2], key[2]) and math.prod(kind.shape[:-2]) == 1
-    free = not (op["causal"] or op["window"]) and value[3] == query[3]
-    if plain and alike and free and key[2] % LANES == 0:
+    shapes = (known.graph.type(each).shape for each in op.inputs[:3])
+    if not (op["causal"] or op["window"]) and is_mask_of_scores(kind, maker, *shapes):
         return ""
     return "its mask is not constant, and no rows that can be added to scores"
+
+
+def is_mask_of_scores(
+    kind: TensorType,
+    maker: Operation | None,
+    query: tuple[int, ...],
+    key: tuple[int, ...],
+    value: tuple[int, ...],
+) -> bool:
+    """Say whether a mask that is not constant can be added to scores as it is.
+
+    Args:
+        kind: its type.
+        maker: who makes it, None for an input of the graph.
+        query: shape of the queries, (B, H, S, D).
+        key: of the keys, (B, G, T, D).
+        value: of the values, (B, G, T, Dv).
+    """
+    plain = kind.element == Element.F32 and (maker is None or maker.kind == "select")
+    alike = kind.shape[-2:] == (query[2], key[2]) and math.prod(kind.shape[:-2]) == 1
+    return plain and alike and value[3] == query[3] and key[2] % LANES == 0
 
 
 def given_as_bytes(what: str, *inputs: int) -> Constraint:

@@ -194,7 +194,7 @@ KINDS = (
         _compare,
         "Whether a comparison EQ, NE, LT, LE, GT or GE holds.",
         sources={
-            "onnx": ("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"),
+            "onnx": ("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "IsNaN"),
             "stablehlo": ("compare", "is_finite"),
             "tflite": ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"),
         },

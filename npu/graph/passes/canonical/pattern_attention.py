@@ -14,12 +14,12 @@ import numpy as np
 
 from npu.graph.form import Array, Element, Names, Operation
 from npu.graph.passes.canonical.attention_check import AttentionParts, moves_between, same
+from npu.graph.passes.canonical.attention_masks import softmax_behind, with_mask
 from npu.graph.passes.canonical.attention_moves import HeadAxes, heads_of, places
 from npu.graph.passes.canonical.edit import Replacement
-from npu.graph.passes.canonical.region import ELEMENTWISE, MOVES, GraphView, Region
+from npu.graph.passes.canonical.region import ASIDE, ELEMENTWISE, GraphView, Region
 
-_MOVES = MOVES - {"cast", "pad", "concat", "slice"}
-_SCORES = (ELEMENTWISE | _MOVES) - {"compare", "and", "or", "not_", "mod", "pow"}
+_SCORES = (ELEMENTWISE | ASIDE) - {"compare", "and", "or", "not_", "mod", "pow"}
 # What jax, torch and onnx write for minus infinity.
 _HIDDEN = -1e4
 _ABSORBS = -float(1 << 26)
@@ -50,24 +50,18 @@ def attentions(view: GraphView, root: Operation, names: Names) -> Replacement | 
     if any(view.graph.type(name).element != Element.F32 for name in (*root.used, *root.outputs)):
         return None
     for side in (0, 1):
-        softmax = _behind_moves(view, root.inputs[side], "softmax")
-        if softmax is None or softmax["axis"] != len(view.shape(softmax.outputs[0])) - 1:
+        found = softmax_behind(view, root.inputs[side])
+        if found is None or found.softmax["axis"] != len(view.shape(found.softmax.outputs[0])) - 1:
             continue
-        if view.readers(softmax.outputs[0]) != 1:
+        softmax, plain = found.softmax, found.view
+        if plain.readers(softmax.outputs[0]) != 1:
             return None
-        for scores in _score_products(view, softmax):
-            edit = _attention(view, root, side, softmax, scores, names)
-            if edit is not None:
-                return edit
+        for scores in _score_products(plain, softmax):
+            edit = _attention(plain, root, side, softmax, scores, names)
+            masked = None if edit is None else with_mask(edit, found.mask)
+            if masked is not None:
+                return masked
     return None
-
-
-def _behind_moves(view: GraphView, name: str, kind: str) -> Operation | None:
-    """Return the operation that makes a tensor, moves aside, if it is of a kind."""
-    made = view.maker(name)
-    while made is not None and made.kind in _MOVES:
-        made = view.maker(made.inputs[0])
-    return made if made is not None and made.kind == kind else None
 
 
 def _score_products(view: GraphView, softmax: Operation) -> Iterator[Region | Operation]:

@@ -19,6 +19,8 @@ from npu.graph.operations import TABLE, Call, Trait, with_trait
 from npu.graph.operations.functions import steps
 
 MOVES = with_trait(Trait.COPY) | {"cast"}
+ASIDE = MOVES - {"cast", "pad", "concat", "slice"}
+"""Moves that keep all elements as they are."""
 ELEMENTWISE = with_trait(Trait.POINTWISE)
 LONGEST = 64
 
