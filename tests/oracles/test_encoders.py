@@ -19,6 +19,7 @@ from npu.graph.evaluate import evaluate
 from npu.graph.importers import read
 from npu.graph.importers.checkpoint import TOKENS
 from npu.graph.importers.encoder_checkpoint import EMBEDDING, MASK, ROWS, TYPES
+from npu.planner.build_plan import CompileOptions, build_plan
 from weights.encoder_importer import MODULES
 
 TOLERANCE = 1e-5
@@ -157,4 +158,42 @@ def test_vectors_are_those_of_sentence_transformers(pool: str, tmp_path: Path) -
     wanted = torch.nn.functional.normalize(pooled, p=2, dim=1).numpy()
     graph = read(tmp_path, shapes={TOKENS: (1, 16)})
     found = evaluate(graph, {TOKENS: tokens, MASK: mask})[EMBEDDING]
+    assert np.abs(found - wanted).max() <= TOLERANCE * np.abs(wanted).max()
+
+
+class _Rows(torch.nn.Module):
+    """A model with tokens and mask in, rows out."""
+
+    def __init__(self, model: Any) -> None:  # noqa: ANN401
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.model(tokens, attention_mask=mask).last_hidden_state
+        return found
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("form", ["eager", "sdpa"])
+def test_what_pytorch_exports_is_one_segment(form: str, tmp_path: Path) -> None:
+    """With a mask that is made at run time; sdpa has Where and IsNaN around the softmax."""
+    config = AutoConfig.for_model("bert", **BERT | {"hidden_size": 64}, attn_implementation=form)
+    model = _Rows(AutoModel.from_config(config)).eval()
+    tokens, mask = torch.arange(2, 34)[None], (torch.arange(32) < 20).long()[None]
+    file = tmp_path / "bert.onnx"
+    names = {"input_names": [TOKENS, MASK], "output_names": [ROWS]}
+    torch.onnx.export(model, (tokens, mask), str(file), dynamo=False, **names)  # type: ignore[arg-type]
+    random = np.random.default_rng(8)
+    samples = {
+        TOKENS: random.integers(2, 301, (8, 1, 32)),
+        MASK: (np.arange(32) < random.integers(1, 33, (8, 1, 1))).astype(np.int64),
+    }
+    built = build_plan(file, CompileOptions(calibrate=samples))
+    kinds = [op.kind for op in built.passes["canonical"].operations]
+    assert (kinds.count("attention"), kinds.count("softmax")) == (3, 0)
+    assert len(built.plan.segments) == 1
+    with torch.no_grad():
+        wanted = model(tokens, mask)[:, :20].numpy()
+    inputs = {TOKENS: tokens.numpy(), MASK: mask.numpy()}
+    found = evaluate(built.passes["canonical"], inputs)[ROWS][:, :20]
     assert np.abs(found - wanted).max() <= TOLERANCE * np.abs(wanted).max()

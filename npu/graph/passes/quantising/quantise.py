@@ -110,7 +110,9 @@ def _misfit(op: Operation, ranges: Mapping[str, Range]) -> str:
         return ""
     if op.kind == "softmax":
         return _poor_rows(op, ranges)
-    for name in (*op.used, *op.outputs):
+    # The integers of a mask saturate, and hide as infinity does.
+    read = op.used[:3] if op.kind == "attention" else op.used
+    for name in (*read, *op.outputs):
         if name in ranges and not ranges[name].finite:
             return f"calibration saw infinities or NaN in {name!r}, integers have none"
     return ""
