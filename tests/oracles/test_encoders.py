@@ -161,7 +161,7 @@ def test_vectors_are_those_of_sentence_transformers(pool: str, tmp_path: Path) -
     assert np.abs(found - wanted).max() <= TOLERANCE * np.abs(wanted).max()
 
 
-class _Rows(torch.nn.Module):
+class _Rows(torch.nn.Module):  # type: ignore[misc]
     """A model with tokens and mask in, rows out."""
 
     def __init__(self, model: Any) -> None:  # noqa: ANN401
@@ -169,8 +169,7 @@ class _Rows(torch.nn.Module):
         self.model = model
 
     def forward(self, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = self.model(tokens, attention_mask=mask).last_hidden_state
-        return found
+        return self.model(tokens, attention_mask=mask).last_hidden_state
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -182,7 +181,7 @@ def test_what_pytorch_exports_is_one_segment(form: str, tmp_path: Path) -> None:
     tokens, mask = torch.arange(2, 34)[None], (torch.arange(32) < 20).long()[None]
     file = tmp_path / "bert.onnx"
     names = {"input_names": [TOKENS, MASK], "output_names": [ROWS]}
-    torch.onnx.export(model, (tokens, mask), str(file), dynamo=False, **names)  # type: ignore[arg-type]
+    torch.onnx.export(model, (tokens, mask), str(file), dynamo=False, **names)
     random = np.random.default_rng(8)
     samples = {
         TOKENS: random.integers(2, 301, (8, 1, 32)),

@@ -89,11 +89,11 @@ def test_a_shorter_program_says_the_same() -> None:
     checkpoint = random_encoder("roberta")
     long = one(sentences(checkpoint, 32, [13]), 0)
     short = {name: data[:, :16] for name, data in long.items()}
-    both = [
+    wide, narrow = (
         evaluate(read(checkpoint, shapes={TOKENS: (1, size)}), inputs)[EMBEDDING]
         for size, inputs in ((32, long), (16, short))
-    ]
-    np.testing.assert_allclose(*both, rtol=0, atol=1e-6)
+    )
+    np.testing.assert_allclose(wide, narrow, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_folder_compiles_and_loads(tmp_path: Path, capsys: pytest.CaptureFixtu
     checkpoint = random_encoder()
     write_encoder(checkpoint, tmp_path / "model")
     samples = sentences(checkpoint, 64, LENGTHS)
-    np.savez(tmp_path / "samples.npz", **samples)
+    np.savez(tmp_path / "samples.npz", tokens=samples[TOKENS], mask=samples[MASK])
     out = tmp_path / "out"
     options = ["--calibrate", str(tmp_path / "samples.npz"), "-o", str(out)]
     assert command_line.main(["compile", str(tmp_path / "model"), *options]) == 0

@@ -131,16 +131,16 @@ def test_it_is_one_operation_and_one_segment(guard: bool, hidden: float) -> None
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"after": True}, {"by_head": True}, {"keys": 12}, {"twice": True}],
-    ids=lambda one: next(iter(one)),
+    ("keys", "options"),
+    [(16, {"after": True}), (16, {"by_head": True}), (12, {}), (16, {"twice": True})],
+    ids=["after", "by head", "12 keys", "twice"],
 )
-def test_what_the_chip_could_not_add_stays_apart(options: dict[str, object]) -> None:
+def test_what_the_chip_could_not_add_stays_apart(keys: int, options: dict[str, bool]) -> None:
     """Then its products are the chip's at least; and the numbers stay what they were."""
-    model = attention(**options)  # type: ignore[arg-type]
+    model = attention(keys=keys, **options)
     assert "attention" not in kinds(model)
     assert "softmax" in kinds(model)
-    inputs = {name: data[0] for name, data in samples(int(options.get("keys", 16))).items()}
+    inputs = {name: data[0] for name, data in samples(keys).items()}
     wanted, *_ = runner(model)(inputs)
     found = evaluate(canonicalise(read(model)), inputs)["y"]
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
