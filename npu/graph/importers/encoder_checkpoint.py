@@ -15,7 +15,7 @@ from npu.graph.form import Array, Element, Graph, GraphError, TensorType
 from npu.graph.importers.checkpoint import HIDDEN, POSITIONS, TOKENS, Drawing
 from weights.corpus import read_corpus
 from weights.encoder import EncoderCheckpoint, EncoderShape, encoder
-from weights.tokenizer import TokenizerError, has_tokenizer, load_tokenizer
+from weights.tokenizer import BYTES, TokenizerError, has_tokenizer, load_tokenizer
 
 MASK, TYPES = "mask", "types"
 """Inputs beside the tokens, (1, S) int32: 1 where there is a token, 0 behind the sentence; rows of
@@ -151,13 +151,14 @@ def sentence_samples(checkpoint: EncoderCheckpoint, graph: Graph) -> dict[str, A
         GraphError: the checkpoint has no tokenizer.
     """
     place, rows = checkpoint.place, graph.type(TOKENS).shape[1]
-    if place is None or not has_tokenizer(place):
+    vocab = checkpoint.shape.vocab
+    if vocab != BYTES and (place is None or not has_tokenizer(place)):
         raise GraphError(
             f"{checkpoint.source}: given no tokenizer, allowed one beside the checkpoint, or "
             "samples of your own (calibrate)"
         )
     try:
-        tokenizer = load_tokenizer(place, checkpoint.shape.vocab)
+        tokenizer = load_tokenizer(place, vocab)
         ids = [cut(tokenizer.ids(text), rows) for text in paragraphs(TEXTS)]
     except TokenizerError as error:
         raise GraphError(f"{checkpoint.source}: {error}") from error

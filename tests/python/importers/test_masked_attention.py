@@ -119,6 +119,7 @@ def test_it_is_one_operation_and_one_segment(guard: bool, hidden: float) -> None
     given = samples()
     built = build_plan(model, CompileOptions(calibrate=given))
     assert len(built.plan.segments) == 1
+    assert all(op.on_chip for op in built.passes["fuse"].operations if op.kind == "attention")
     session = Session(built.plan)
     for number in range(6):
         inputs = {name: data[number] for name, data in given.items()}

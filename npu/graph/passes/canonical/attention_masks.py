@@ -74,13 +74,13 @@ def _behind_moves(view: GraphView, name: str) -> Operation | None:
 
 
 def _guarded(view: GraphView, op: Operation) -> str | None:
-    """Return x if an operation puts 0 where x is NaN and nothing else reads x."""
+    """Return x if an operation puts 0 where x is NaN and nothing else asks for that."""
     if op.kind != "select":
         return None
     condition, zero, x = op.inputs
     asked = view.maker(condition, "compare")
     is_nan = asked is not None and asked["direction"] == "NE" and asked.inputs == (x, x)
-    alone = view.readers(x) == 3 and view.readers(condition) == 1
+    alone = view.readers(condition) == 1
     return x if is_nan and alone and uniform(view.graph.constant(zero)) == 0 else None
 
 
