@@ -15,6 +15,7 @@ from pathlib import Path
 
 from weights.architecture import Config
 from weights.checkpoint import CheckpointError, CheckpointShape, check_generation, shortened
+from weights.encoders import ENCODERS
 from weights.importer import load_config, load_shape
 from weights.shape import Shape
 from weights.stored.folder import CONFIG
@@ -83,7 +84,10 @@ def load_dimensions(source: str, context: int | None = None) -> Dimensions:
         whole = load_shape(source)
     except CheckpointError as error:
         found = _by_usual_names(config, context)
-        refusal = f"not imported yet: {str(error).removeprefix(f'{source}: ')}"
+        if content.get("model_type") in tuple(ENCODERS):
+            refusal = "not generated from: an encoder is for npu embed and npu compile"
+        else:
+            refusal = f"not imported yet: {str(error).removeprefix(f'{source}: ')}"
         return replace(found, shape=shortened(source, found.shape, context), refusal=refusal)
     shape = shortened(source, whole, context)
     return Dimensions(shape.plain(), shape.tied, refusal=_refusal_of_generation(shape))
