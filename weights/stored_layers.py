@@ -94,7 +94,7 @@ def _columns(
         start += count
         if grouped:
             group, slot = np.divmod(np.arange(count), shape.group if name == "q" else 1)
-            before = {"q": 0, "k": shape.group, "v": shape.group + 1}[name]
+            before = 0 if name == "q" else shape.group + int(name == "v")
             heads = group * (shape.group + 2) + before + slot
         lanes = straight if name == "v" else turned
         found.append((heads[:, None] * shape.head_dim + lanes).ravel())

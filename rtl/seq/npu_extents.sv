@@ -37,8 +37,9 @@ module npu_extents
   assign k = value(word.k, len_i, entry_i.prefix.base);
 
   // Partial sums that would go back to where they come from
-  assign same_place = word.flags[FlagAccumulate] && !word.flags[FlagRequant] &&
-                      gemm_d(word, gemm_mode(word), entry_i.has_prefix, entry_i.prefix) == word.dst &&
+  sram_addr_t d;
+  assign d = gemm_d(word, gemm_mode(word), entry_i.has_prefix, entry_i.prefix);
+  assign same_place = word.flags[FlagAccumulate] && !word.flags[FlagRequant] && d == word.dst &&
                       entry_i.prefix.cp == entry_i.prefix.dp;
 
   always_comb begin
