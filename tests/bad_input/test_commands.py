@@ -38,6 +38,7 @@ def refused(run: Callable[[], int], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 REFUSED: list[tuple[list[str], str]] = [
+    (["embed", TINY], "npu: embed: given neither sentences nor --file, allowed one of them"),
     (["test", "nonsense"], "npu: no test is called 'nonsense'"),
     (["test", "test_gemm_randon"], "npu: no test is called 'test_gemm_randon'; near: test_gemm"),
     (["test", "test_gemm_*"], "npu: no test is called 'test_gemm_*'; near: test_gemm"),
