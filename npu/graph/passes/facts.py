@@ -78,12 +78,14 @@ class Facts:
         return constant and (operation.kind == "conv" or len(self.graph.type(name).shape) == 2)
 
     def scales(self, operation: Operation) -> bool:
-        """Say whether a linear operation only multiplies each channel with a factor."""
+        """Say whether an operation is linear and only multiplies each channel with a factor."""
+        if operation.kind not in ("conv", "matmul"):
+            return False
         x, w = operation.inputs[:2]
         if operation.kind == "conv":
             alone = self.graph.type(w).shape[:2] == (1, 1)
             return alone and operation["groups"] == self.graph.type(x).shape[-1]
-        return operation.kind == "matmul" and is_diagonal(self.value(w))
+        return is_diagonal(self.value(w))
 
     def activations(self, operation: Operation) -> list[str]:
         """Return the inputs that are tensors of the chip, not parameters of the instruction."""
