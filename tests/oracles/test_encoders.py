@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file, save_file
 from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM
 
 from npu.graph.evaluate import evaluate
@@ -114,8 +115,6 @@ def test_a_model_with_a_head_of_words_is_its_encoder(family: str, tmp_path: Path
 
 def test_names_of_tensorflow_are_known(tmp_path: Path) -> None:
     """bert-base-uncased has gamma and beta."""
-    from safetensors.numpy import load_file, save_file
-
     model: Any = AutoModel.from_config(AutoConfig.for_model("bert", **BERT))
     written(model, tmp_path, 4)
     tokens = np.arange(2, 14, dtype=np.int32)[None]
