@@ -52,6 +52,8 @@ Int16Array = npt.NDArray[np.int16]
 
 RATIO_BITS = 7
 """Of the ratio that the gate of a wide block is multiplied by."""
+COLUMNS_AT_ONCE = 8192
+"""Columns of a head that are multiplied at once: float64 copies of all take much memory."""
 ROWS_AT_ONCE = 512
 """Positions that `forward_rows` works on at once: what fits a processor's cache is fastest."""
 
@@ -224,7 +226,12 @@ def linear8(x: Int8Array, layer: AnyLinear) -> Int8Array:
 
 def linear16(x: Int8Array | Int16Array, layer: AnyLinear) -> Int16Array:
     """Return sat16(rs((x @ weight + bias) * mult, shift)), (..., N) int16."""
-    return requantize16(product(x, layer.weight) + layer.bias, layer.mult, layer.shift)
+    weight, result = layer.weight, np.empty((*x.shape[:-1], layer.outputs), np.int16)
+    for first in range(0, layer.outputs, COLUMNS_AT_ONCE):
+        part = slice(first, first + COLUMNS_AT_ONCE)
+        sums = product(x, weight[:, part]) + layer.bias[part]
+        result[..., part] = requantize16(sums, layer.mult[part], layer.shift[part])
+    return result
 
 
 def projected(

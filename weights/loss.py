@@ -21,7 +21,7 @@ from weights.calibrate import PIECE
 from weights.checkpoint import Checkpoint
 from weights.corpus import read_end, windows
 from weights.model import QuantizedModel
-from weights.reference import bits_per_byte, forward
+from weights.reference import LOGITS, bits_per_byte, forward
 from weights.sink import behind_sink, with_sink
 from weights.tokenizer import BYTES, Tokenizer, TokenizerError
 
@@ -121,7 +121,7 @@ def measure_loss(
     sink = None if model.sink is None else model.sink.token
     bits = np.zeros(2)
     equal = 0
-    for ids in _batches(rows):
+    for ids in _batches(rows, model.shape.vocab):
         with np.errstate(over="ignore", invalid="ignore"):  # infinite bits are no loss to accept
             floats = forward(checkpoint, with_sink(ids, sink))[:, model.first :]
             logits = integers(model, ids) * unit
@@ -141,11 +141,12 @@ def measure_loss(
     )
 
 
-def _batches(rows: Sequence[TextRow]) -> Iterator[npt.NDArray[np.int64]]:
+def _batches(rows: Sequence[TextRow], vocab: int) -> Iterator[npt.NDArray[np.int64]]:
     """Yield ids (R, T) of rows that stand behind one another and are of one length."""
+    at_once = min(AT_ONCE, LOGITS // vocab)
     for length, same in groupby(rows, lambda row: row.ids.size):
         ids = np.stack([row.ids for row in same])
-        yield from np.array_split(ids, -(-ids.size // max(AT_ONCE, length)))
+        yield from np.array_split(ids, -(-ids.size // max(at_once, length)))
 
 
 def check_loss(name: str, loss: Loss) -> None:

@@ -244,14 +244,14 @@ class Block:
 
 def largest_input(layer: AnyLinear) -> int:
     """Return the largest magnitude of inputs with which no x @ weight + bias can leave int32."""
-    sums = np.abs(layer.weight.astype(np.int64)).sum(axis=0)
+    sums = np.abs(layer.weight.astype(np.int16)).sum(axis=0, dtype=np.int64)
     room = INT32_MAX - np.abs(layer.bias.astype(np.int64))
     return int((room // np.maximum(sums, 1)).min())
 
 
 def accumulator_bound(layer: AnyLinear, largest: int) -> int:
     """Return the largest magnitude of x @ weight + bias for any input up to `largest`."""
-    sums = np.abs(layer.weight.astype(np.int64)).sum(axis=0)
+    sums = np.abs(layer.weight.astype(np.int16)).sum(axis=0, dtype=np.int64)
     return int((largest * sums + np.abs(layer.bias.astype(np.int64))).max())
 
 

@@ -35,7 +35,7 @@ OTHERS: dict[str, Callable[[npt.NDArray[Any]], npt.NDArray[Any]]] = {
 }
 """Functions that have one name each."""
 LOGITS = 1 << 24
-"""Logits that `watch` has at once, about."""
+"""Logits of which copies are made at once, about."""
 ACTIVATIONS = (*GELU, *GELU_TANH, *SILU, *OTHERS)
 """Names that transformers has for functions."""
 
@@ -288,8 +288,14 @@ def bits_per_byte(logits: npt.NDArray[Any], tokens: npt.NDArray[np.integer[Any]]
         logits: (B, T, V), real or already dequantised.
         tokens: (B, T) ids; position t predicts tokens[:, t + 1].
     """
-    ahead = logits[:, :-1].astype(np.float64)
-    ahead = ahead - ahead.max(axis=-1, keepdims=True)
-    total = np.log(np.exp(ahead).sum(axis=-1))
-    chosen = np.take_along_axis(ahead, tokens[:, 1:, None].astype(np.int64), axis=-1)[..., 0]
-    return float((total - chosen).mean() / math.log(2.0))
+    positions = logits.shape[1] - 1
+    at_once = max(1, LOGITS // (len(logits) * logits.shape[2]))
+    nats = []
+    for start in range(0, positions, at_once):  # copies of all logits would take much memory
+        rows = slice(start, min(start + at_once, positions))
+        ahead = logits[:, rows].astype(np.float64)
+        ahead -= ahead.max(axis=-1, keepdims=True)
+        following = tokens[:, 1:][:, rows, None].astype(np.int64)
+        chosen = np.take_along_axis(ahead, following, axis=-1)[..., 0]
+        nats.append(np.log(np.exp(ahead, out=ahead).sum(axis=-1)) - chosen)
+    return float(np.concatenate(nats, axis=1).mean() / math.log(2.0))

@@ -113,7 +113,7 @@ class NarrowLinear:
 
     def accumulator_bound(self) -> int:
         """Return the largest magnitude that x @ weight + bias can reach for any int8 input x."""
-        sums = np.abs(self.weight.astype(np.int64)).sum(axis=0)
+        sums = np.abs(self.weight.astype(np.int16)).sum(axis=0, dtype=np.int64)
         return int((128 * sums + np.abs(self.bias.astype(np.int64))).max())
 
 
