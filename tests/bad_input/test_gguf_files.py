@@ -113,7 +113,7 @@ METADATA: list[tuple[dict[str, Any], str]] = [
     ({"llama.vocab_size": 61}, r"'token_embd\.weight': given shape \(60, 32\), allowed \(61, 32\)"),
     ({"llama.rope.dimension_count": 4}, r"dimension_count: given 4, allowed 8, the size of a head"),
     ({"llama.attention.value_length": 16}, r"value_length: given 16, allowed 8, the size of a"),
-    ({"llama.rope.scaling.type": "yarn"}, r"llama\.rope\.scaling\.type: given 'yarn', allowed"),
+    ({"llama.rope.scaling.type": "spiral"}, r"llama\.rope\.scaling\.type: given 'spiral', al"),
     ({"llama.rope.scaling.factor": 4.0}, r"llama\.rope\.scaling\.factor: given 4\.0, allowed 1"),
     ({"llama.attention.layer_norm_rms_epsilon": 2.0}, r"rms_epsilon: given 2\.0, allowed a number"),
     (
