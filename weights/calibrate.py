@@ -48,7 +48,7 @@ PIECE = 2048
 LONGEST = 512
 """Positions of a row of the calibration text at most; more make attention the larger part."""
 BATCH = 8
-SCORES = 1 << 26
+SCORES = 1 << 24
 """Rows of tokens in one forward pass of the measurement; fewer if it has more scores than this."""
 SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
 LARGEST = float(np.finfo(np.float32).max)

@@ -191,8 +191,9 @@ class _Numpy:
 
     def linear(self, name: str, x: Floats) -> Floats:
         if name == "head":
-            bias = self.checkpoint.vector("head.bias", self.shape.vocab)
-            return self.seen("logits", (x @ self.checkpoint.head + bias).astype(np.float32))
+            logits = x @ self.checkpoint.head
+            logits += self.checkpoint.vector("head.bias", self.shape.vocab)
+            return self.seen("logits", logits.astype(np.float32, copy=False))
         if not self.shape.pre_norms and name.endswith((".q", ".up")):
             at, _, part = name.rpartition(".")
             self.seen(f"{at}.norm1" if part == "q" else f"{at}.norm2", x)
@@ -289,7 +290,7 @@ def bits_per_byte(logits: npt.NDArray[Any], tokens: npt.NDArray[np.integer[Any]]
         tokens: (B, T) ids; position t predicts tokens[:, t + 1].
     """
     positions = logits.shape[1] - 1
-    at_once = max(1, LOGITS // (len(logits) * logits.shape[2]))
+    at_once = max(1, LOGITS // (4 * len(logits) * logits.shape[2]))
     nats = []
     for start in range(0, positions, at_once):  # copies of all logits would take much memory
         rows = slice(start, min(start + at_once, positions))

@@ -244,7 +244,8 @@ def load(
         check_loss(name, loss)
     for warning in loss.warnings:
         console.print(f"warning: {name}: {warning}", markup=False, highlight=False, soft_wrap=True)
+    cap = checkpoint.shape.logit_cap
+    del checkpoint  # takes twice what is made now
     with step("compiling the model for the chip", console=console):
         compiled = compile_model(model, limits, cache=place)
-    cap = checkpoint.shape.logit_cap
     return Loaded(name, model, compiled, tokenizer, loss, tuple(ends), weights, cap)

@@ -94,12 +94,14 @@ def pack(
         allow_nan=False,
     ).encode()
     start = HEADER.size + up(len(text), PIECE)
-    payload = b"".join(body)
-    parts = (start, len(stream), start + len(payload), edge, 0, len(text))
-    checksums = (zlib.crc32(text), zlib.crc32(payload))
+    checksum = 0
+    for piece in body:  # not of all joined: that is another copy of a large file
+        checksum = zlib.crc32(piece, checksum)
+    parts = (start, len(stream), start + at, edge, 0, len(text))
+    checksums = (zlib.crc32(text), checksum)
     header = HEADER.pack(MAGIC, MAJOR, MINOR, *parts, *checksums, 0)[:CHECKED]
     header += zlib.crc32(header).to_bytes(4, "little")
-    return header + bytes(HEADER.size - len(header)) + _pad(text) + payload
+    return b"".join([header, bytes(HEADER.size - len(header)), _pad(text), *body])
 
 
 def unpack(data: bytes, *, filename: str = "<bytes>", edge: int | None = None) -> Pack:
