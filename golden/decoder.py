@@ -40,7 +40,7 @@ from golden.layernorm import norm8, norm16
 from golden.requantize import requantize8, requantize16
 from golden.rope import rotate
 from golden.softmax import numerators16, reciprocal
-from weights.model import Rescale
+from weights.model import RATIO_BITS, Rescale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 Int8Array = npt.NDArray[np.int8]
 Int16Array = npt.NDArray[np.int16]
 
-RATIO_BITS = 7
-"""Of the ratio that the gate of a wide block is multiplied by."""
 COLUMNS_AT_ONCE = 8192
 """Columns of a head that are multiplied at once: float64 copies of all take much memory."""
 ROWS_AT_ONCE = 512

@@ -35,6 +35,9 @@ from weights.limits import (
 )
 from weights.shape import HeadNorms, NormKind, Shape
 
+RATIO_BITS = 7
+"""Of the ratio that the gate of a wide block is multiplied by."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Linear:

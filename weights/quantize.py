@@ -46,6 +46,7 @@ from weights.formats.rounding import (
 from weights.importer import load_checkpoint
 from weights.limits import INT16_MAX, WEIGHT_MAX
 from weights.model import (
+    RATIO_BITS,
     AnyLinear,
     Block,
     Linear,
@@ -71,8 +72,6 @@ MAX_INPUTS = BIAS_LIMIT // (128 * WEIGHT_MAX)
 """The longest inner dimension for which 2^30 + 128 * 127 * K stays inside int32: 66,052."""
 NEAR = 8.0 / INT8_MAX
 """One unit of the gate of a wide block where the ratio of the activation to it is looked up."""
-RATIO_BITS = 7
-"""Of that ratio."""
 AT_ONCE = 1 << 12
 """Tokens whose rows and columns are rounded at once: float64 copies of all take much memory."""
 

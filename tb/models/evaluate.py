@@ -36,8 +36,8 @@ ROW = 256
 """Tokens of a row, where nobody says it."""
 LOOKED_AT = 1024
 """Tokens whose tensors are compared layer by layer, at most."""
-UNCLIPPED = ("numer", "sums")
-"""Tensors of a layer that have no limit which a value could be cut at."""
+UNCLIPPED = ("numer", "sums", "near", "ratio")
+"""Tensors of a layer in which nothing is lost at a limit: a far gate has the ratio of its end."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ def layer_errors(
             error = block.resid2 * model.stream_unit(layer) - stream
             wrong[layer] += float(np.square(error).sum())
             whole[layer] += float(np.square(stream).sum())
-            for name, (count, size) in _at_limits(block):
+            for name, (count, size) in _at_limits(block, model.blocks[layer].act_limit):
                 found = clipped[layer].setdefault(name, [0, 0])
                 found[0] += count
                 found[1] += size
@@ -244,12 +244,14 @@ def layer_errors(
     )
 
 
-def _at_limits(block: BlockTrace) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield of every tensor its values at a limit of its type, and all."""
+def _at_limits(block: BlockTrace, act_limit: int) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield of every tensor its values at a limit of its type, or at `act_limit`, and all."""
     for name, values in block.tensors().items():
         if name not in UNCLIPPED:
-            limits = np.iinfo(values.dtype)
-            cut = (values == limits.min) | (values == limits.max)
+            low, high = np.iinfo(values.dtype).min, np.iinfo(values.dtype).max
+            if name == "act" and act_limit:
+                low, high = -act_limit, act_limit
+            cut = (values <= low) | (values >= high)
             yield name, (int(cut.sum()), values.size)
 
 

@@ -16,12 +16,14 @@ from golden.decoder import forward_rows, forward_trace
 from npu.cli import command_line
 from spec.paths import ROOT
 from tb.models import evaluate, model_commands
+from weights.calibrate import calibrate
 from weights.formats.recipe import INT8_WEIGHTS
 from weights.importer import load_checkpoint
-from weights.loss import rows_of
+from weights.loss import TextRow, rows_of
 from weights.model import QuantizedModel
-from weights.quantize import quantize_loaded
+from weights.quantize import quantize, quantize_loaded
 from weights.reference import forward
+from weights.synthetic import random_checkpoint, random_tokens, shape_of
 from weights.tokenizer import load_tokenizer
 
 MODEL = ROOT / "weights" / "checkpoints" / "llama-tiny"
@@ -99,6 +101,26 @@ def test_layers_say_where_it_loses(model: QuantizedModel) -> None:
     trace = forward_trace(spoiled, rows[0].ids.tolist()).blocks[1]
     limits = np.mean([np.abs(trace.up.astype(int)) >= 127])
     assert after[1].share > limits / 3 > 0.05
+
+
+def test_a_limited_product_is_clipped_at_its_limit(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of int16 gates; what their table is read by, and its ends, lose nothing and are not named."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    shape = shape_of("llama", hidden=64, heads=4, kv_heads=2, context=32)
+    checkpoint = random_checkpoint(shape, 3)
+    tokens = random_tokens(shape, 8, 4)[:, 1:]
+    scales = calibrate(checkpoint, tokens, sink=5)
+    monkeypatch.setattr(evaluate, "scales_for", lambda _: scales)
+    wide = quantize(checkpoint, scales)
+    rows = [TextRow(row, 1) for row in tokens[:2]]
+    shut = [replace(block, near_mult=32_767, near_shift=12) for block in wide.blocks]
+    for limit, named in ((32_767, False), (200, True)):
+        blocks = tuple(replace(block, act_limit=limit) for block in shut)
+        found = evaluate.layer_errors(checkpoint, replace(wide, blocks=blocks), rows)
+        assert all((one.clipped == "act") == named for one in found), found
+        assert all(one.clipped not in ("near", "ratio") for one in found)
 
 
 def test_command(
