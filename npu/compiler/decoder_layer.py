@@ -24,9 +24,7 @@ from npu.compiler.shape import Numbers, Shape, ctx_pitch, lane, qkv_pitch
 from npu.image import StreamShare
 from spec.isa.operands import TABLE_BYTES
 from weights.limits import INT16_MAX
-
-RATIO_SHIFT = 7
-"""Of the product of gate and ratio: a table of ratios counts in units of 2^-7."""
+from weights.model import RATIO_BITS
 
 
 def norm_name(shape: Shape) -> NormName:
@@ -304,5 +302,5 @@ class DecoderLayer:
         instr = emit_elementwise(builder, "table", near, near, self._ratios)
         self.note("ratio", instr, near, row, column)
         emit_elementwise(builder, "scale_shift", near, ratio, scale=1, sh=0)
-        instr = emit_elementwise(builder, "mul", gate, gate, ratio, sh=RATIO_SHIFT)
+        instr = emit_elementwise(builder, "mul", gate, gate, ratio, sh=RATIO_BITS)
         self.note("silu", instr, gate, row, column)
