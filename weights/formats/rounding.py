@@ -37,6 +37,8 @@ DEEPEST_BLOCK = 8
 """Below this side byte every MX weight is 0."""
 DAMPING = 0.01
 """Share of the mean second moment that is added to each."""
+PANEL = 32
+"""Rows and columns of a matrix that are worked on at once, so that they stay in the cache."""
 MASKS = tuple(combinations(range(QUAD), 2))
 """The rows of a quad that a 2:4 format can keep."""
 
@@ -64,11 +66,19 @@ def feedback(moments: npt.NDArray[np.int64]) -> Feedback:
     rest[np.arange(size), np.arange(size)] += max(DAMPING * mean, 1.0)
     importance = rest.diagonal().copy()
     upper, cost = np.eye(size), np.empty(size)
-    for k in range(size - 1, -1, -1):
-        cost[k] = rest[k, k]
-        column = rest[:k, k] / cost[k]
-        upper[:k, k] = column
-        rest[:k, :k] -= column[:, None] * rest[:k, k]
+    for end in range(size, 0, -PANEL):
+        start = max(0, end - PANEL)
+        steps = []
+        for k in reversed(range(start, end)):
+            cost[k] = rest[k, k]
+            right = rest[:k, k].copy()
+            upper[:k, k] = left = right / cost[k]
+            rest[:k, start:k] -= left[:, None] * right[start:]
+            steps.append((left, right))
+        for top in range(0, start, PANEL):  # only what is right of the diagonal is read again
+            bottom = min(top + PANEL, start)
+            for left, right in steps:
+                rest[top:bottom, top:start] -= left[top:bottom, None] * right[top:start]
     return Feedback(importance, upper, cost)
 
 
