@@ -14,8 +14,12 @@ CONFIG ?=
 ARRAY_DIM ?=
 MODEL ?= weights/checkpoints/gpt2-tiny
 PROMPT ?= The parser accepts
+PROMPTS ?=
+QUESTION ?=
+SYSTEM ?=
 WEIGHTS ?= int8
 ACCEPT_LOSS ?=
+CONTEXT ?=
 PROGRAM ?= generate
 INPUT ?=
 TOKENS ?= 48
@@ -41,8 +45,8 @@ VENV := .venv/bin/python
 
 # What a user gives is text, neither make's nor the shell's to read: each is taken as it stands and
 # reaches the commands through the environment, as "$$NAME".
-GIVEN := SIM TESTCASE BLOCK BLOCKS RAISE SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM MODEL PROMPT WEIGHTS \
-  ACCEPT_LOSS PROGRAM INPUT TOKENS TEMPERATURE TOP_K ON TIER FILTER LIST COV HOSTILE RESUME CHANGED \
+GIVEN := SIM TESTCASE BLOCK BLOCKS RAISE SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM MODEL PROMPT PROMPTS QUESTION \
+  SYSTEM WEIGHTS ACCEPT_LOSS CONTEXT PROGRAM INPUT TOKENS TEMPERATURE TOP_K ON TIER FILTER LIST COV HOSTILE RESUME CHANGED \
   SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
 export $(GIVEN)
@@ -60,6 +64,9 @@ CHIP = $(if $(ARRAY_DIM),--config "a$$ARRAY_DIM",$(if $(CONFIG),--config "$$CONF
 RUN_OPTIONS = --sim "$$SIM" $(CHIP) --seed "$$SEED" -j "$$JOBS"
 
 ACCEPT = $(if $(ACCEPT_LOSS),--accept-loss)
+ROOM = $(if $(CONTEXT),--context "$$CONTEXT")
+WRITING = --weights "$$WEIGHTS" --tokens "$$TOKENS" --temperature "$$TEMPERATURE" --top-k "$$TOP_K" \
+  --seed "$$SEED" --on "$$ON" $(CHIP) $(ACCEPT) $(ROOM)
 
 # What tests need, but for whole frameworks (make oracles); about a minute to install, 750 MB.
 TEST_GROUPS = cluster emulator graphs report
@@ -68,7 +75,7 @@ REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "
   $(if $(LIST),--list) $(if $(COV),--cov) $(if $(RESUME),--resume)
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run unit test generate profile soc bench bench-docs synth oracles quality regress report nightly faults waves lint format gen list clean
+.PHONY: help setup run unit test generate chat profile soc bench bench-docs synth oracles quality regress report nightly faults waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
@@ -93,13 +100,16 @@ test: ## run all tests: those on the RTL (TIER=smoke), then those of pytest (SKI
 	@$(if $(SKIPPED),,$(CLI) regress smoke $(RUN_OPTIONS))
 	@$(CLI) pytest $(RUN_OPTIONS) $(if $(SKIPPED),--skipped)
 
-generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= [WEIGHTS= ACCEPT_LOSS= TOKENS= TEMPERATURE= TOP_K= SEED= ON=]
-	@$(CLI) generate "$$MODEL" --prompt="$$PROMPT" --weights "$$WEIGHTS" --tokens "$$TOKENS" \
-	  --temperature "$$TEMPERATURE" --top-k "$$TOP_K" --seed "$$SEED" --on "$$ON" $(CHIP) $(ACCEPT)
+generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= (or PROMPTS=, a file with one a line) [WEIGHTS= ACCEPT_LOSS= CONTEXT= TOKENS= TEMPERATURE= TOP_K= SEED= ON=]
+	@$(CLI) generate "$$MODEL" $(if $(PROMPTS),--prompts "$$PROMPTS",--prompt="$$PROMPT") $(WRITING)
 
-profile: ## where the cycles of a decode step go: MODEL= PROMPT= [WEIGHTS=]; build/reports/profile
+chat: setup ## let a model answer: MODEL= QUESTION= (or PROMPTS=) [SYSTEM= and the options of generate]
+	@$(CLI) chat "$$MODEL" $(if $(SYSTEM),--system="$$SYSTEM") $(WRITING) \
+	  $(if $(PROMPTS),--prompts "$$PROMPTS",-- "$$QUESTION")
+
+profile: ## where the cycles of a decode step go: MODEL= PROMPT= [WEIGHTS= CONTEXT=]; build/reports/profile
 	@"$$PYTHON" dev/bootstrap.py bench graphs
-	@$(CLI) profile "$$MODEL" --prompt="$$PROMPT" --weights "$$WEIGHTS" $(ACCEPT)
+	@$(CLI) profile "$$MODEL" --prompt="$$PROMPT" --weights "$$WEIGHTS" $(ACCEPT) $(ROOM)
 
 soc: setup ## run a program on a RISC-V core beside the chip: PROGRAM= (name or ELF file) [MODEL= PROMPT= INPUT=]
 	@$(CLI) soc "$$PROGRAM" --model "$$MODEL" --prompt="$$PROMPT" --tokens "$$TOKENS" --input="$$INPUT" \

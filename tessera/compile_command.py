@@ -21,7 +21,7 @@ from npu.commands.arguments import (
     whole_from,
 )
 from npu.commands.consoles import printed, watched
-from npu.commands.load_model import BAD_MODEL, is_text_encoder, load, network_of
+from npu.commands.load_model import BAD_MODEL, Texts, is_text_encoder, load, network_of
 from npu.firmware.compile import PLAN
 from npu.firmware.plan import PlanError, firmware_plan
 from npu.graph.form import GraphError
@@ -122,13 +122,13 @@ def _compile(arguments: argparse.Namespace) -> int:
     if prompt is None and count is not None:
         raise UsageError("--tokens: given without --plan, allowed with it")
     count = count or TOKENS
-    text = None if prompt is None else (prompt, count)
+    texts = None if prompt is None else Texts([prompt], count)
     loaded = load(
         arguments.model,
         limits,
         arguments.cache,
         watched(),
-        text,
+        texts,
         model_recipe(arguments.weights),
         integers=forward_rows,
         accept_loss=arguments.accept_loss,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -129,11 +129,31 @@ def cache_text(cache: CacheLayout) -> str:
     return f"{cache.bytes:,} bytes in {'memory' if cache.in_memory else 'the SRAM'}"
 
 
-def check_text(tokenizer: Tokenizer, shape: Shape, prompt: Prompt, count: int) -> None:
-    """Raise PromptError or TokenizerError unless a model can go on with a prompt for so long."""
-    ids = prompt_ids(tokenizer, prompt)
-    check_prompt(ids, shape.vocab, shape.context)
-    check_count(count, len(ids), shape.context)
+@dataclass(frozen=True)
+class Texts:
+    """What a model shall go on with.
+
+    Attributes:
+        prompts: one after the other.
+        tokens: that shall come behind each, at most.
+        file: that has a prompt a line, None where there is only one prompt.
+    """
+
+    prompts: Sequence[Prompt]
+    tokens: int
+    file: str | None = None
+
+    def check(self, tokenizer: Tokenizer, shape: Shape) -> None:
+        """Raise PromptError or TokenizerError unless a model can go on with all of them."""
+        for line, prompt in enumerate(self.prompts, 1):
+            try:
+                ids = prompt_ids(tokenizer, prompt)
+                check_prompt(ids, shape.vocab, shape.context)
+                check_count(self.tokens, len(ids), shape.context)
+            except (PromptError, TokenizerError) as error:
+                if self.file is None:
+                    raise
+                raise type(error)(f"{self.file}: line {line}: {error}") from None
 
 
 def opened(
@@ -199,7 +219,7 @@ def load(
     limits: Limits,
     place: Place,
     console: Console,
-    text: tuple[Prompt, int] | None = None,
+    texts: Texts | None = None,
     weights: WeightRecipe = INT8_WEIGHTS,
     *,
     integers: Integers,
@@ -214,7 +234,7 @@ def load(
         limits: the chip.
         place: of the K/V cache.
         console: where the progress is shown.
-        text: a prompt and a number of tokens that the model shall go on with.
+        texts: what the model shall go on with, None for nothing that is known.
         weights: formats of the weights.
         integers: the integer network, to measure what it loses; the console gets warnings.
         accept_loss: take a model that loses too much.
@@ -232,8 +252,8 @@ def load(
         vocab = checkpoint.shape.vocab
         tokenizer = load_tokenizer(checkpoint.place, vocab)
         ends = end_tokens(checkpoint.place, tokenizer, vocab)
-    if text is not None:
-        check_text(tokenizer, checkpoint.shape, *text)
+    if texts is not None:
+        texts.check(tokenizer, checkpoint.shape)
     with step("measuring activations and quantising", console=console):
         model = quantize_loaded(checkpoint, weights)
     with step("measuring what the integers lose", console=console):

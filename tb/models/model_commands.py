@@ -24,7 +24,7 @@ from npu.commands.arguments import (
 )
 from npu.commands.consoles import watched
 from npu.commands.files import FileError, read_text
-from npu.commands.load_model import BAD_MODEL, Loaded, load
+from npu.commands.load_model import BAD_MODEL, Loaded, Texts, load
 from npu.commands.progress import step
 from npu.driver.sampling import SamplingError
 from spec.configurations import USUAL, ChipParameters
@@ -35,7 +35,7 @@ from tb.models import evaluate, generate, profile
 from tb.models.simulate_generation import SimulationError
 from tb.run import build
 from tb.run.verilator import VerilatorError
-from weights.chat import Prompt, Question
+from weights.chat import Question
 
 BAD_INPUT = (
     *BAD_MODEL,
@@ -132,6 +132,14 @@ def _file_text(name: str) -> str:
     return read_text(Path(name)).removesuffix("\n").removesuffix("\r")
 
 
+def _add_prompts(parser: argparse.ArgumentParser, name: str, **options: Any) -> None:  # noqa: ANN401
+    """Add the ways to give one prompt or several; `name` and `options` are those of a text."""
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument(name, **options)
+    group.add_argument("--prompt-file", metavar="FILE", help="a file with it")
+    group.add_argument("--prompts", metavar="FILE", help="a file with several, one a line")
+
+
 def _add_generate(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Go on with a text: the model is quantised, compiled and run on the simulated chip, which "
@@ -141,9 +149,7 @@ def _add_generate(parser: argparse.ArgumentParser) -> None:
         "build/reports/generate.json has both."
     )
     parser.add_argument("model", metavar="MODEL", help=MODEL)
-    prompt = parser.add_mutually_exclusive_group(required=True)
-    prompt.add_argument("--prompt", metavar="TEXT", help="the text to go on with")
-    prompt.add_argument("--prompt-file", metavar="FILE", help="a file with it")
+    _add_prompts(parser, "--prompt", metavar="TEXT", help="the text to go on with")
     _add_writing(parser)
 
 
@@ -154,32 +160,34 @@ def _add_chat(parser: argparse.ArgumentParser) -> None:
         "output."
     )
     parser.add_argument("model", metavar="MODEL", help=MODEL)
-    prompt = parser.add_mutually_exclusive_group(required=True)
-    prompt.add_argument("prompt", metavar="QUESTION", nargs="?", help="what the user says")
-    prompt.add_argument("--prompt-file", metavar="FILE", help="a file with it")
+    _add_prompts(parser, "prompt", metavar="QUESTION", nargs="?", help="what the user says")
     parser.add_argument("--system", metavar="TEXT", help="what the model is told before")
     _add_writing(parser)
 
 
 def _chat(arguments: argparse.Namespace) -> int:
-    """Answer a question with the simulated chip and compare it with golden."""
-    return _write(arguments, Question(_prompt(arguments), arguments.system))
+    """Answer questions with the simulated chip and compare the answers with golden."""
+    questions = [Question(text, arguments.system) for text in _texts(arguments)]
+    return _write(arguments, Texts(questions, arguments.tokens, arguments.prompts))
 
 
 def _generate(arguments: argparse.Namespace) -> int:
     """Generate text on the simulated chip and compare it with golden."""
-    return _write(arguments, _prompt(arguments))
+    return _write(arguments, Texts(_texts(arguments), arguments.tokens, arguments.prompts))
 
 
-def _prompt(arguments: argparse.Namespace) -> str:
+def _texts(arguments: argparse.Namespace) -> list[str]:
+    """Return the prompts that are given: one, or the lines of a file."""
+    if arguments.prompts is not None:
+        return _file_text(arguments.prompts).replace("\r\n", "\n").split("\n")
     text: str | None = arguments.prompt
-    return _file_text(arguments.prompt_file) if text is None else text
+    return [_file_text(arguments.prompt_file) if text is None else text]
 
 
-def _write(arguments: argparse.Namespace, prompt: Prompt) -> int:
+def _write(arguments: argparse.Namespace, texts: Texts) -> int:
     console = watched()
     request = generate.Request(
-        prompt=prompt,
+        prompt=texts.prompts[0],
         tokens=arguments.tokens,
         temperature=arguments.temperature,
         top_k=arguments.top_k,
@@ -193,16 +201,29 @@ def _write(arguments: argparse.Namespace, prompt: Prompt) -> int:
         on=arguments.on,
     )
     request.settings()  # refuses what makes no sense with any model
-    loaded = _loaded(arguments, prompt, arguments.chip.limits, console)
+    loaded = _loaded(arguments, texts, arguments.chip.limits, console)
     loaded = replace(loaded, ends=tuple(dict.fromkeys((*loaded.ends, *arguments.stop_token))))
-    generate.check_request(loaded, request)
-    if request.on == "golden":
-        report = generate.run_on_golden(loaded, request, console)
+    requests = [replace(request, prompt=prompt) for prompt in texts.prompts]
+    for request in requests:
+        generate.check_request(loaded, request)
+    chip = None if request.on == "golden" else _built(arguments.chip)
+    reports = []
+    for number, request in enumerate(requests, 1):
+        if texts.file is not None:
+            console.print(f"prompt {number} of {len(requests)}", highlight=False)
+        if chip is None:
+            reports.append(generate.run_on_golden(loaded, request, console))
+        else:
+            reports.append(generate.run(loaded, request, chip, console))
+    records = [generate.record(loaded, *done) for done in zip(requests, reports, strict=True)]
+    if texts.file is None:
+        console.print(generate.table(loaded, reports[0]))
     else:
-        report = generate.run(loaded, request, _built(arguments.chip), console)
-    console.print(generate.table(loaded, report))
-    _save(REPORTS / "generate.json", generate.record(loaded, request, report), console)
-    return 1 if report.mismatch else 0
+        for table in generate.tables(loaded, requests, reports):
+            console.print(table)
+    several = {"prompts": texts.file, "runs": records}
+    _save(REPORTS / "generate.json", records[0] if texts.file is None else several, console)
+    return 1 if any(report.mismatch for report in reports) else 0
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
@@ -270,7 +291,7 @@ def _add_profile(parser: argparse.ArgumentParser) -> None:
 def _profile(arguments: argparse.Namespace) -> int:
     """Show where the cycles of a decode step go."""
     console = watched()
-    loaded = _loaded(arguments, arguments.prompt, Limits(), console)
+    loaded = _loaded(arguments, Texts([arguments.prompt], arguments.tokens), Limits(), console)
     profile.check_request(loaded, arguments.prompt, arguments.tokens)
     profile.require_pictures()
     configuration = _built(USUAL)
@@ -291,14 +312,14 @@ def _profile(arguments: argparse.Namespace) -> int:
 
 
 def _loaded(
-    arguments: argparse.Namespace, prompt: Prompt, limits: Limits, console: Console
+    arguments: argparse.Namespace, texts: Texts, limits: Limits, console: Console
 ) -> Loaded:
     return load(
         arguments.model,
         limits,
         arguments.cache,
         console,
-        (prompt, arguments.tokens),
+        texts,
         arguments.weights,
         integers=forward_rows,
         accept_loss=arguments.accept_loss,

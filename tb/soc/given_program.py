@@ -12,7 +12,7 @@ from golden.decoder import forward_rows
 from npu.commands import build_folder, files
 from npu.commands.arguments import MODEL, UsageError
 from npu.commands.consoles import watched
-from npu.commands.load_model import load
+from npu.commands.load_model import Texts, load
 from npu.commands.network_folder import SUFFIXES
 from npu.commands.progress import step
 from npu.firmware import compile as firmware
@@ -78,7 +78,7 @@ def plan_of(model: str, prompt: str, tokens: int, *, accept_loss: bool = False) 
         Limits(),
         "auto",
         console,
-        (prompt, tokens),
+        Texts([prompt], tokens),
         integers=forward_rows,
         accept_loss=accept_loss,
     )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -117,7 +118,7 @@ def test_refused_options(
 def test_no_prompt(capsys: pytest.CaptureFixture[str]) -> None:
     """There is no default text."""
     line = refused([MODEL], capsys)
-    assert line == "npu generate: one of the arguments --prompt --prompt-file is required"
+    assert line == "npu generate: one of the arguments --prompt --prompt-file --prompts is required"
 
 
 def test_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,11 +182,31 @@ def test_prompt_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     ):
         if content is not None:
             path.write_bytes(content)
-        for command in ("generate", "chat"):
-            line = refused([MODEL, "--prompt-file", str(path)], capsys, command)
+        for command, option in product(("generate", "chat"), ("--prompt-file", "--prompts")):
+            line = refused([MODEL, option, str(path)], capsys, command)
             assert line == f"npu: {path}: {said}"
     line = refused([MODEL, "--prompt-file", str(tmp_path)], capsys)
     assert line == f"npu: {tmp_path}: cannot be read: Is a directory"
+
+
+@pytest.mark.usefixtures("no_measurement")
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("w1\n\nw2\n", "line 2: prompt: given '', which has no tokens"),
+        ("w1\r\nw20", "line 2: prompt: given token id 20 at index 0, allowed 0 to 19"),
+        ("w1\nw2\n" + "w3 " * 9, "line 3: tokens: given 9 after a prompt of 9, allowed 1 to 8"),
+    ],
+)
+def test_line_of_prompts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], lines: str, said: str
+) -> None:
+    """One bad prompt among several is named, before any of them is begun."""
+    model_with_words(tmp_path / "model", vocab=20, words=30)
+    path = tmp_path / "prompts.txt"
+    path.write_text(lines, newline="")
+    line = refused([str(tmp_path / "model"), "--prompts", str(path), "--tokens", "9"], capsys)
+    assert line.startswith(f"npu: {path}: {said}")
 
 
 @pytest.mark.usefixtures("no_measurement")

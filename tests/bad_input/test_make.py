@@ -57,7 +57,9 @@ def make(told: Path, target: str, given: list[str], **environment: str) -> list[
 
 def targets_with(name: str) -> list[str]:
     """Return the targets whose recipes have a variable, through other variables as well."""
-    lists = re.findall(r"^(CHIP|RUN_OPTIONS|REGRESS_OPTIONS) = ((?:.*\\\n)*.*)", MAKEFILE, re.M)
+    lists = re.findall(
+        r"^(CHIP|RUN_OPTIONS|ROOM|WRITING|REGRESS_OPTIONS) = ((?:.*\\\n)*.*)", MAKEFILE, re.M
+    )
     wanted = [name]
     for each, text in lists:  # in the order in which they stand on one another
         if any(re.search(rf"\b{part}\b", text) for part in wanted):

@@ -44,10 +44,13 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
         (["generate"], "npu generate: the following arguments are required: MODEL"),
         (
             ["generate", MODEL],
-            "npu generate: one of the arguments --prompt --prompt-file is required",
+            "npu generate: one of the arguments --prompt --prompt-file --prompts is required",
         ),
         (["chat"], "npu chat: the following arguments are required: MODEL"),
-        (["chat", MODEL], "npu chat: one of the arguments QUESTION --prompt-file is required"),
+        (
+            ["chat", MODEL],
+            "npu chat: one of the arguments QUESTION --prompt-file --prompts is required",
+        ),
         (
             ["generate", MODEL, *PROMPT, "--config", "a12"],
             "npu generate: argument --config: given 'a12', allowed a16, a4, a8, a32",

@@ -15,7 +15,7 @@ from rich.console import Console
 from golden import session
 from golden.decoder import forward_rows
 from npu.cli import command_line
-from npu.commands.load_model import Loaded, load
+from npu.commands.load_model import Loaded, Texts, load
 from npu.driver.sampling import Sampler
 from spec.isa.operands import Limits
 from spec.paths import ROOT
@@ -34,7 +34,7 @@ QUIET = Console(stderr=True, quiet=True)
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> Loaded:
     """Return the model with a chat template, compiled, without an end token."""
     folder = chat_folder(MODEL, tmp_path_factory.mktemp("chat") / "model")
-    found = load(str(folder), Limits(), "auto", QUIET, (QUESTION, 30), integers=forward_rows)
+    found = load(str(folder), Limits(), "auto", QUIET, Texts([QUESTION], 30), integers=forward_rows)
     return replace(found, ends=())
 
 
@@ -132,6 +132,32 @@ def test_command(
     assert record["request"]["prompt"] == {"text": "What is a\nlist?", "system": "Go."}
     assert (record["request"]["repetition_penalty"], record["request"]["stops"]) == (1.3, ["zzz"])
     assert (record["ends"], len(record["ids"])) == ([0, 7], 9)
+
+
+def test_several_questions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question a line: each is answered as it is alone; a table has a row for each."""
+    saved = dict[str, Any]()
+    monkeypatch.setattr(model_commands, "_save", lambda _, found, __: saved.update(found))
+    folder = str(chat_folder(MODEL, tmp_path / "model"))
+    questions = ["What is a list?", "Who calls [it]?"]
+    path = tmp_path / "questions.txt"
+    path.write_text("\r\n".join(questions) + "\n", newline="")
+    options = ["--on", "golden", "--tokens", "9", "--system", "Go."]
+    assert command_line.main(["chat", folder, "--prompts", str(path), *options]) == 0
+    printed = capsys.readouterr()
+    runs = saved["runs"]
+    assert printed.out == "".join(f"{run['text']}\n" for run in runs)
+    assert [run["request"]["prompt"] for run in runs] == [
+        {"text": question, "system": "Go."} for question in questions
+    ]
+    assert "prompt 2 of 2" in printed.err
+    assert "Who calls [it]?" in printed.err
+    assert runs[0]["ids"] != runs[1]["ids"]
+    for run, question in zip(runs, questions, strict=True):
+        assert command_line.main(["chat", folder, question, *options]) == 0
+        assert saved["ids"] == run["ids"]
 
 
 def test_table_of_golden(loaded: Loaded) -> None:
