@@ -80,6 +80,8 @@ ENTRIES = ("norm1", "norm2")
 
 Reals = npt.NDArray[np.float64]
 N = TypeVar("N", Norm, Rescale)
+Learned = Callable[[str], Feedback | None]
+"""Of the inputs of a name; made when it is asked for, as those of all take much memory."""
 
 
 def quantize(
@@ -124,7 +126,7 @@ def quantize(
         blocks.append(replace(block, stream_shift=shift))
     final = _norm(model, scales, "norm", residual)
     heads, encodings = _head_in_pieces(model, named["logits"]), itertools.repeat(recipe["head"])
-    logits = _readers("norm", final, heads, encodings, learned.get("norm"))
+    logits = _readers("norm", final, heads, encodings, learned("norm"))
     return QuantizedModel(
         shape=replace(shape.plain(), wide=_wide(shape, scales)),
         wte=embeddings[0],
@@ -206,17 +208,18 @@ def quantize_loaded(checkpoint: Checkpoint, recipe: WeightRecipe | None = None) 
     return quantize(checkpoint, scales, recipe, moments_for(checkpoint, scales) if narrow else None)
 
 
-def _learned(moments: InputMoments | None, scales: ActivationScales) -> dict[str, Feedback]:
-    """Return what the rounding needs of the moments, by the inputs' names.
+def _learned(moments: InputMoments | None, scales: ActivationScales) -> Learned:
+    """Return what says what the rounding needs of the moments, by the inputs' names.
 
     Raises:
         CovarianceError: they are of other scales.
     """
     if moments is None:
-        return {}
+        return lambda _: None
     if moments.owner != owner_of(scales):
         raise CovarianceError("quantize: given moments of other scales, allowed those of the model")
-    return {name: feedback(found) for name, found in moments.moments.items()}
+    found = moments.moments
+    return lambda name: feedback(found[name])
 
 
 def _real(model: Checkpoint, name: str) -> Reals:
@@ -230,7 +233,7 @@ def _quantize_block(
     residual: float,
     named: dict[str, float],
     recipe: WeightRecipe,
-    learned: dict[str, Feedback],
+    learned: Learned,
 ) -> Block:
     """Return block `layer` and add the scales of its tensors to `named`."""
     at, shape = f"h.{layer}", model.shape
@@ -259,14 +262,14 @@ def _quantize_block(
         first,
         [(*_matrix(model, layer, key), unit[key]) for key in ("q", "k", "v")],
         [recipe["qkv"]] * 3,
-        learned.get(f"{at}.norm1"),
+        learned(f"{at}.norm1"),
     )
     up, *gate = _readers(
         f"{at}.norm2",
         second,
         [(*_matrix(model, layer, key), unit[key]) for key in ("up", *gated[:1])],
         [recipe["up"], recipe["gate"]],
-        learned.get(f"{at}.norm2"),
+        learned(f"{at}.norm2"),
     )
     score = unit[heads[0]] * unit[heads[1]] * math.log2(math.e) / math.sqrt(shape.head_dim)
     score_mult, score_shift = multiplier(f"{at}.scores", score * (1 << SCORE_FRACTION_BITS))
@@ -286,7 +289,7 @@ def _quantize_block(
             down_bias,
             added["down"],
             recipe["down"],
-            learned.get(f"{at}.act"),
+            learned(f"{at}.act"),
         )
 
     if wide:
@@ -316,7 +319,7 @@ def _quantize_block(
             proj_bias,
             added["o"],
             recipe["o"],
-            learned.get(f"{at}.ctx"),
+            learned(f"{at}.ctx"),
         ),
         norm2=second.norm,
         up=up,
