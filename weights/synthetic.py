@@ -8,6 +8,7 @@ activations vary as in a trained network and no tensor of the integer model is d
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -185,34 +186,43 @@ def config_of(shape: CheckpointShape) -> dict[str, object]:
     return kind | architecture.write(shape)
 
 
-def stored_tensors(checkpoint: Checkpoint) -> Tensors:
-    """Return the tensors of a file, by name without prefix (a tied head is left out)."""
+def stored_tensors(checkpoint: Checkpoint, config: Mapping[str, object] | None = None) -> Tensors:
+    """Return the tensors of a file, by name without prefix (a tied head is left out).
+
+    `config` is the content of config.json; None: that of `config_of`.
+    """
     shape = checkpoint.shape
     architecture = ARCHITECTURES[shape.family]
-    config = Config(config_of(shape), checkpoint.source)
-    tensors = architecture.multiplied(config, shape, checkpoint.tensors, back=True)
+    given = Config(dict(config or config_of(shape)), checkpoint.source)
+    tensors = architecture.multiplied(given, shape, checkpoint.tensors, back=True)
     return {one.name: one.written(tensors) for one in architecture.layout(shape)}
 
 
-def write_checkpoint(checkpoint: Checkpoint, folder: Path, *, prefix: str | None = None) -> None:
+def write_checkpoint(
+    checkpoint: Checkpoint,
+    folder: Path,
+    *,
+    prefix: str | None = None,
+    config: Mapping[str, object] | None = None,
+) -> None:
     """Write config.json and model.safetensors as Hugging Face does.
 
     Args:
         checkpoint: the model.
         folder: is made.
         prefix: of all names but the head's; None: the architecture's.
+        config: the content of config.json, which says the checkpoint's shape; None: `config_of`.
     """
     from safetensors.numpy import save_file
 
     architecture = ARCHITECTURES[checkpoint.shape.family]
     if prefix is not None:
         architecture = replace(architecture, prefix=prefix)
-    named = {
-        architecture.full_name(name): tensor for name, tensor in stored_tensors(checkpoint).items()
-    }
+    config = config or config_of(checkpoint.shape)
+    stored = stored_tensors(checkpoint, config)
+    named = {architecture.full_name(name): tensor for name, tensor in stored.items()}
     folder.mkdir(parents=True, exist_ok=True)
-    config = json.dumps(config_of(checkpoint.shape), indent=1) + "\n"
-    (folder / CONFIG).write_text(config, encoding="utf-8")
+    (folder / CONFIG).write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     save_file(named, folder / WEIGHTS, metadata={"format": "pt"})
 
 
