@@ -15,6 +15,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from tb.models.decoder_configs import random_config
 from weights.architectures import ARCHITECTURES
 from weights.importer import load_checkpoint, parse_config
 from weights.reference import bits_per_byte, forward
@@ -297,6 +298,16 @@ def test_folders_of_ours(tmp_path: Path, family: str, tied: bool) -> None:
     shape = shape_of(family, layers=7, window=window, tied=tied, **grouped)
     write_checkpoint(random_checkpoint(shape, 3), tmp_path)
     compare(tmp_path, 3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("family", ARCHITECTURES)
+def test_random_folders(tmp_path: Path, family: str, seed: int) -> None:
+    """What the RTL generates from, with options drawn as an architecture has them."""
+    config = random_config(family, np.random.default_rng(seed))
+    _, shape = parse_config(config, family)
+    write_checkpoint(random_checkpoint(shape, seed), tmp_path, config=config)
+    compare(tmp_path, seed)
 
 
 def test_config_of_transformers_4(tmp_path: Path) -> None:
