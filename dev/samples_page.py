@@ -32,8 +32,6 @@ _OPTIONS = {"PROMPT": "--prompt", "WEIGHTS": "--weights", "TOKENS": "--tokens", 
 _ENDS = re.compile(r"^(?:(exit code .*);|(npu: .*))", re.M)
 """What a session shows of standard error."""
 _SPEED = "simulation  "
-_BUILT = re.compile(r"^built .*\n", re.M)
-"""What a command says that had to build its model first."""
 _LOSS = re.compile(r"^    integers +.*\n", re.M)
 """What the integers lose on a text that each Python brings another one of."""
 
@@ -52,7 +50,7 @@ def _printed(*words: str, refused: bool = False) -> tuple[str, str]:
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if run.returncode and not refused:
         raise SampleError(f"npu {shlex.join(words)}: {run.stdout}{run.stderr}")
-    return _BUILT.sub("", run.stdout), run.stderr
+    return run.stdout, run.stderr
 
 
 def generated(words: str) -> str:

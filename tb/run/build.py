@@ -328,4 +328,5 @@ def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> No
     stamp.write_text(built, encoding="utf-8")
     seconds = time.monotonic() - started
     if "g++" in log:
-        print(f"built {folder.relative_to(BUILD.parent)} in {seconds:.0f} s ({tool.version})")
+        said = f"built {folder.relative_to(BUILD.parent)} in {seconds:.0f} s ({tool.version})"
+        print(said, file=sys.stderr)  # standard output is for what was asked

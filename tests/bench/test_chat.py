@@ -144,7 +144,7 @@ def test_several_questions(
     questions = ["What is a list?", "Who calls [it]?"]
     path = tmp_path / "questions.txt"
     path.write_text("\r\n".join(questions) + "\n", newline="")
-    options = ["--on", "golden", "--tokens", "9", "--system", "Go."]
+    options = ["--on", "golden", "--tokens", "9", "--system", "Go.", "--temperature", "1"]
     assert command_line.main(["chat", folder, "--prompts", str(path), *options]) == 0
     printed = capsys.readouterr()
     runs = saved["runs"]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -74,10 +73,3 @@ def test_a_stale_page_is_noticed_and_written_anew(
     assert page.read_text(encoding="utf-8") == sample.format("new", "z") + block.format(table)
     assert samples_page.main(["--check"]) == 0
     assert asked[:2] == [("generate", "m", "--prompt=a b"), ("test", "test_gpt2_block")]
-
-
-def test_what_is_said_of_a_build_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model that is built first leaves the samples as they are."""
-    done = subprocess.CompletedProcess([], 0, "built build/sim/a in 3 s\ntext\nbuilt in\n", "")
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
-    assert samples_page._printed("generate")[0] == "text\n"
