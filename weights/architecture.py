@@ -168,6 +168,7 @@ class Stored:
         order: which column of the file, or element of a vector, each column of the parts is; None:
             as they lie.
         skipped: rows in front that stand for nothing.
+        within: axes of size 1 in front of all others.
         offset: is added to what the file has.
         copies: further tensors of the Checkpoint, each the same as all parts.
     """
@@ -177,6 +178,7 @@ class Stored:
     transposed: bool = False
     order: npt.NDArray[np.int64] | None = field(default=None, compare=False)
     skipped: int = 0
+    within: int = 0
     offset: float = 0.0
     copies: tuple[str, ...] = ()
 
@@ -186,10 +188,11 @@ class Stored:
         whole = (*sizes[0][:-1], sum(size[-1] for size in sizes))
         if self.skipped:
             whole = (whole[0] + self.skipped, *whole[1:])
-        return whole[::-1] if self.transposed else whole
+        return (1,) * self.within + (whole[::-1] if self.transposed else whole)
 
     def read(self, stored: Float32, expected: Mapping[str, tuple[int, ...]]) -> Tensors:
         """Return the tensors of a Checkpoint of that in the file."""
+        stored = stored.reshape(stored.shape[self.within :])
         whole = (stored.T if self.transposed else stored)[self.skipped :]
         if self.order is not None:
             whole = whole[..., self.order]
@@ -215,7 +218,8 @@ class Stored:
             whole = whole[..., np.argsort(self.order)]
         gone = np.zeros((self.skipped, *whole.shape[1:]), np.float32)
         whole = np.concatenate([gone, whole]) if self.skipped else whole
-        return np.ascontiguousarray(whole.T if self.transposed else whole)
+        whole = np.ascontiguousarray(whole.T if self.transposed else whole)
+        return whole.reshape((1,) * self.within + whole.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +265,7 @@ class Architecture:
         renamed: other names of stored tensors, without prefix, by what they are called elsewhere.
         gguf: how GGUF files hold it, under its family's name; None: they do not.
         linear: matrices of layers are stored (out, in), as torch.nn.Linear has them.
+        reads: what an encoder is made for: text, pictures or sound.
     """
 
     family: str
@@ -277,6 +282,14 @@ class Architecture:
     renamed: Mapping[str, str] = field(default_factory=dict)
     gguf: GgufForm | None = None
     linear: bool = True
+    reads: str = "text"
+
+    @property
+    def uses(self) -> str:
+        """Say of an encoder which commands are for it."""
+        if self.reads == "text":
+            return "an encoder: npu embed, npu compile"
+        return f"an encoder of {self.reads}: npu compile, npu run"
 
     def shape(self, config: Config) -> CheckpointShape:
         """Return the dimensions that config.json gives.

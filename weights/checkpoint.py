@@ -168,6 +168,19 @@ def expected_tensors(shape: CheckpointShape) -> dict[str, tuple[int, ...]]:
     (D,) or of the whole row, where `head_norms` says it; "o_norm" and "down_norm" (H,) with
     `part_norms`; the last norm "norm"; "head" (H, V) if untied, and "head.bias" (V,).
     """
+    tensors: dict[str, tuple[int, ...]] = {"embed": (shape.vocab, shape.hidden)}
+    if shape.positions:
+        tensors["positions"] = (shape.context, shape.hidden)
+    tensors |= block_tensors(shape)
+    if not shape.tied:
+        tensors["head"] = (shape.hidden, shape.vocab)
+    if "head" in shape.biases:
+        tensors["head.bias"] = (shape.vocab,)
+    return tensors
+
+
+def block_tensors(shape: CheckpointShape) -> dict[str, tuple[int, ...]]:
+    """Return those of the blocks and of the last norm."""
     hidden, queries = shape.hidden, shape.q_columns
     keys = shape.kv_columns
     layers = {
@@ -189,17 +202,10 @@ def expected_tensors(shape: CheckpointShape) -> dict[str, tuple[int, ...]]:
         block[f"{name}.weight"] = size
         if name in shape.biases:
             block[f"{name}.bias"] = size[1:]
-    tensors: dict[str, tuple[int, ...]] = {"embed": (shape.vocab, hidden)}
-    if shape.positions:
-        tensors["positions"] = (shape.context, hidden)
-    for layer in range(shape.layers):
-        tensors.update({f"h.{layer}.{name}": size for name, size in block.items()})
-    tensors.update({f"norm.{part}": (hidden,) for part in parts})
-    if not shape.tied:
-        tensors["head"] = (hidden, shape.vocab)
-    if "head" in shape.biases:
-        tensors["head.bias"] = (shape.vocab,)
-    return tensors
+    tensors = {
+        f"h.{layer}.{name}": size for layer in range(shape.layers) for name, size in block.items()
+    }
+    return tensors | {f"norm.{part}": (hidden,) for part in parts}
 
 
 def _norms(shape: CheckpointShape) -> dict[str, int]:

@@ -58,14 +58,18 @@ class Operations(Protocol[T]):
 
 def decoder(do: Operations[T], shape: CheckpointShape) -> T:
     """Return the logits (B, T, V)."""
-    x = do.embedding()
+    logits = do.linear("head", do.norm("norm", blocks(do, shape, do.embedding())))
+    return do.cap("capped", logits, shape.logit_cap) if shape.logit_cap else logits
+
+
+def blocks(do: Operations[T], shape: CheckpointShape, x: T) -> T:
+    """Return what all blocks make of rows (B, T, H)."""
     for layer in range(shape.layers):
         at = f"h.{layer}"
         attended = do.add(f"{at}.attended", x, _attention(do, shape, layer, x))
         inner = _feed_forward(do, shape, at, x if shape.parallel else attended)
         x = do.add(f"{at}.residual", attended, inner)
-    logits = do.linear("head", do.norm("norm", x))
-    return do.cap("capped", logits, shape.logit_cap) if shape.logit_cap else logits
+    return x
 
 
 def _attention(do: Operations[T], shape: CheckpointShape, layer: int, x: T) -> T:

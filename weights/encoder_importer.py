@@ -7,6 +7,7 @@ The latter has modules.json beside config.json: what becomes of the rows of a se
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from weights.checkpoint import CheckpointError
 from weights.encoder import EncoderCheckpoint, EncoderShape, Pool, Pooling, encoder_tensors
 from weights.encoders import ENCODERS
 from weights.importer import HUB_FILES, canonical, place_of, read_tensors
+from weights.signal_encoder import SignalCheckpoint, SignalShape, signal_tensors
 from weights.stored.folder import CONFIG, FolderModel, read_json
 
 MODULES, SENTENCES = "modules.json", "sentence_bert_config.json"
@@ -25,6 +27,8 @@ POOLS: dict[str, Pool] = {
     "pooling_mode_cls_token": "first",
     "pooling_mode_mean_tokens": "mean",
 }
+POOLER = "pooler."
+"""How the names of its tensors begin."""
 OLD = {".gamma": ".weight", ".beta": ".bias"}
 """Endings of the tensors of norms as TensorFlow has them."""
 
@@ -56,19 +60,41 @@ def is_encoder(source: str | Path) -> bool:
 
 
 def load_encoder(source: str | Path) -> EncoderCheckpoint:
-    """Read an encoder from a local folder or from the hub.
+    """Read an encoder of text from a local folder or from the hub.
 
     Raises:
         CheckpointError: as `weights.importer.load_checkpoint`; or modules.json has what is not
-            computed.
+            computed; or it is an encoder of something else.
     """
-    folder = place_of(source, None, (*HUB_FILES, *SENTENCE_FILES))
-    model = _Folder(folder, str(source))
+    model = _folder_of(source)
     shape = model.architecture.shape(model.config)
-    assert isinstance(shape, EncoderShape)
-    pooling = _pooling(folder, str(source), shape)
+    if not isinstance(shape, EncoderShape):
+        raise CheckpointError(
+            f"{source}: given {shape.family}, {model.architecture.uses}; allowed an encoder of text"
+        )
+    pooling = _pooling(model.folder, str(source), shape)
     tensors = canonical(model, shape, read_tensors(model), partial(encoder_tensors, shape))
-    return EncoderCheckpoint(shape, tensors, str(source), folder, pooling=pooling)
+    return EncoderCheckpoint(shape, tensors, str(source), model.folder, pooling=pooling)
+
+
+def load_any_encoder(source: str | Path) -> EncoderCheckpoint | SignalCheckpoint:
+    """Read an encoder of text, pictures or sound; errors as of `load_encoder`."""
+    model = _folder_of(source)
+    shape = model.architecture.shape(model.config)
+    return _signal(model, shape) if isinstance(shape, SignalShape) else load_encoder(source)
+
+
+def _folder_of(source: str | Path) -> _Folder:
+    return _Folder(place_of(source, None, (*HUB_FILES, *SENTENCE_FILES)), str(source))
+
+
+def _signal(model: _Folder, shape: SignalShape) -> SignalCheckpoint:
+    """Read an encoder of a signal; a pooler is there or not, which config.json does not say."""
+    tensors = read_tensors(model)
+    if not any(name.startswith(POOLER) for name in tensors):
+        shape = replace(shape, pooled=0)
+    tensors = canonical(model, shape, tensors, partial(signal_tensors, shape))
+    return SignalCheckpoint(shape, tensors, model.source, model.folder)
 
 
 def _pooling(folder: Path, source: str, shape: EncoderShape) -> Pooling | None:

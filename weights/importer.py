@@ -157,7 +157,7 @@ def canonical(
             f"allowed at most the number of tensors, {len(tensors)}"
         )
     layout = model.layout(shape)
-    if shape.tied:
+    if shape.tied and shape.vocab:
         _drop_tied_head(architecture, tensors, layout, source)
     expected = wanted()
     sizes = {one.name: one.size(expected) for one in layout}

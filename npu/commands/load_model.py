@@ -28,7 +28,7 @@ from spec.isa.operands import Limits
 from weights.calibrate import ScalesError
 from weights.chat import Prompt, prompt_ids
 from weights.checkpoint import Checkpoint, CheckpointError, CheckpointShape, check_generation
-from weights.encoder_importer import is_encoder, load_encoder
+from weights.encoder_importer import is_encoder, load_any_encoder
 from weights.formats.recipe import INT8_WEIGHTS, WeightRecipe
 from weights.importer import load_checkpoint, load_shape
 from weights.limits import ModelError
@@ -198,7 +198,7 @@ def network_of(name: str, context: int | None = None) -> Checkpoint:
             f"{name}: --context: given with an encoder, allowed with a decoder; "
             "--shape tokens=1,N is the length of its text"
         )
-    return load_encoder(name)
+    return load_any_encoder(name)
 
 
 def planned(

@@ -131,7 +131,7 @@ def architecture_of(
     """Return the architecture that config.json names. Raises CheckpointError for another one."""
     family = config.content.get("model_type")
     if not isinstance(family, str) or family not in known:
-        encoder = "; an encoder: npu embed, npu compile" if family in tuple(ENCODERS) else ""
+        encoder = f"; {ENCODERS[str(family)].uses}" if family in tuple(ENCODERS) else ""
         raise config.refusal("model_type", str(list(known)) + encoder)
     return known[family]
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from npu.graph.form import Array, Graph, GraphError
+from npu.graph.importers import signal_checkpoint
 from npu.graph.importers.checkpoint import decoder_graph, text_samples
 from npu.graph.importers.encoder_checkpoint import (
     encoder_graph,
@@ -15,8 +16,9 @@ from npu.graph.importers.encoder_checkpoint import (
 )
 from weights.checkpoint import Checkpoint, CheckpointError
 from weights.encoder import EncoderCheckpoint
-from weights.encoder_importer import is_encoder, load_encoder
+from weights.encoder_importer import is_encoder, load_any_encoder
 from weights.importer import load_checkpoint
+from weights.signal_encoder import SignalCheckpoint
 
 
 def read(
@@ -33,6 +35,8 @@ def read(
             no text that the model takes.
     """
     checkpoint = checkpoint_of(source)
+    if isinstance(checkpoint, SignalCheckpoint):
+        return signal_checkpoint.signal_graph(checkpoint, shapes)
     if isinstance(checkpoint, EncoderCheckpoint):
         return encoder_graph(checkpoint, shapes)
     return decoder_graph(checkpoint, shapes)
@@ -43,14 +47,16 @@ def checkpoint_of(source: str | Path | Checkpoint) -> Checkpoint:
     if isinstance(source, Checkpoint):
         return source
     try:
-        return load_encoder(source) if is_encoder(source) else load_checkpoint(source)
+        return load_any_encoder(source) if is_encoder(source) else load_checkpoint(source)
     except CheckpointError as error:
         raise GraphError(str(error)) from error
 
 
-def usual_samples(source: str | Path | Checkpoint, graph: Graph) -> dict[str, Array]:
-    """Return texts for calibration. Raises GraphError without a tokenizer."""
+def usual_samples(source: str | Path | Checkpoint, graph: Graph) -> dict[str, Array] | None:
+    """Return texts for calibration, None for a signal. Raises GraphError without a tokenizer."""
     checkpoint = checkpoint_of(source)
+    if isinstance(checkpoint, SignalCheckpoint):
+        return None
     if isinstance(checkpoint, EncoderCheckpoint):
         return sentence_samples(checkpoint, graph)
     return text_samples(checkpoint, graph)
@@ -59,4 +65,6 @@ def usual_samples(source: str | Path | Checkpoint, graph: Graph) -> dict[str, Ar
 def usual_wide(source: str | Path | Checkpoint) -> tuple[str, ...]:
     """Return what has 16 bits: the activations of an encoder, and its rows. Raises GraphError."""
     checkpoint = checkpoint_of(source)
+    if isinstance(checkpoint, SignalCheckpoint):
+        return signal_checkpoint.wide_operations(checkpoint)
     return wide_operations(checkpoint) if isinstance(checkpoint, EncoderCheckpoint) else ()

@@ -22,6 +22,7 @@ from npu.planner.build_plan import Built, CompileOptions, build_plan
 from tessera.session import Session
 from tests.python.importers.small_encoders import (
     MEAN,
+    TEXTS,
     random_encoder,
     sentences,
     write_encoder,
@@ -29,7 +30,6 @@ from tests.python.importers.small_encoders import (
 from weights.checkpoint import CheckpointError
 from weights.encoder import EncoderCheckpoint, Pooling
 from weights.encoder_importer import load_encoder
-from weights.encoders import ENCODERS
 from weights.importer import load_shape
 
 SHAPES = {TOKENS: (1, 32)}
@@ -47,7 +47,7 @@ def built(checkpoint: EncoderCheckpoint, samples: dict[str, Array], **options: o
     return build_plan(checkpoint, CompileOptions(**given))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("family", ENCODERS)
+@pytest.mark.parametrize("family", TEXTS)
 def test_an_encoder_is_one_segment_for_all_lengths(family: str) -> None:
     """From the sum of embeddings to the last norm; programs equal golden.graph, and are close."""
     checkpoint = random_encoder(family)
@@ -119,7 +119,7 @@ def test_rows_become_what_the_modules_say(pooling: Pooling | None, output: str) 
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("family", ENCODERS)
+@pytest.mark.parametrize("family", TEXTS)
 @pytest.mark.parametrize("pooling", [None, MEAN, Pooling("first", unit=False, longest=64)])
 def test_a_folder_says_all(family: str, pooling: Pooling | None, tmp_path: Path) -> None:
     """Shape, tensors and pooling."""
