@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of a network: heads of any layout, a causal window or a mask."""
+"""Attention of a network: heads of any layout, a causal window or a mask.
+
+All heads of a batch go through together. What SRAM does not hold at once is done in parts: one head
+or two at a time, and some of their rows.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,14 +16,14 @@ from npu.compiler.attention_plan import AttentionPlan, AttentionUnit, Keys, Piec
 from npu.compiler.attention_plan import UnitStep as AttentionStep
 from npu.compiler.emit import Scale, emit_attention
 from npu.compiler.errors import CompileError
-from npu.compiler.network.kernel import Context, Kernel, KernelPlace
+from npu.compiler.network.kernel import Context, Kernel, KernelPlace, bytes_of, even, row_part
 from npu.compiler.network.layout import StorageView, natural
 from npu.compiler.program_builder import Operand
 from npu.graph.form import Operation
 from spec.isa.operands import WORD
 
-MASK = 3
-"""The input that is a mask which is not constant."""
+KEYS, MASK = (1, 2), 3
+"""The inputs that are K and V, and a mask which is not constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +61,59 @@ class HeadRows:
         """Do nothing: all is there."""
 
 
+@dataclass(frozen=True, slots=True)
+class Division:
+    """How much goes through at a time.
+
+    Attributes:
+        heads: of a batch.
+        rows: at most, of each of them.
+        scores: buffers of scores.
+        stages: slots of the stages of K and V.
+    """
+
+    heads: int
+    rows: int
+    scores: int
+    stages: int = 2
+
+
+ROWS = (128, 64, 32, 16, 8)
+"""Rows of a head that go through at a time where not all of them do."""
+
+
+def divisions(
+    context: Context, operation: Operation, reads: list[StorageView], writes: StorageView
+) -> Iterator[Division]:
+    """Yield divisions, the one that is fastest first; parts only where SRAM never holds all."""
+    heads, rows = reads[0].shape[1:3]
+    key_heads, keys = reads[1].shape[1:3]
+    yield Division(heads, rows, min(2, heads))
+    yield Division(heads, rows, 1)
+    least = rows * (score_pitch(keys) + WORD)
+    least += sum(bytes_of(view.at(0)) for view in (*reads[:MASK], writes))
+    if least <= context.limits.sram_bytes:
+        return
+    ordered = operation["causal"] or operation["window"]  # a row's number counts from its head's
+    pair = heads % 2 == 0 and (heads == key_heads or heads // key_heads % 2 == 0)
+    for most in (rows, *(() if ordered else (one for one in ROWS if one < rows))):
+        for count in (2, 1) if pair else (1,):
+            for stages in (2, 1):
+                yield Division(count, most, count, stages)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of some heads of a batch."""
+
+    batch: int
+    head: int
+    first: int
+    count: int
+
+
 class AttentionKernel(Kernel):
-    """Scores, softmax and context of all heads, one batch after the other."""
+    """Scores, softmax and context of some rows of some heads, one after the other."""
 
     def __init__(
         self,
@@ -65,26 +121,56 @@ class AttentionKernel(Kernel):
         operation: Operation,
         reads: list[StorageView],
         writes: StorageView,
+        division: Division,
     ) -> None:
         query, key, value = reads[:3]
-        self.batches, self.heads, self.rows, self.lanes = query.shape
+        batches, self.heads, self.rows, self.lanes = query.shape
         self.key_heads, self.keys = key.shape[1:3]
         if value.shape[3] != self.lanes:
             raise CompileError(
                 f"{operation.name}: heads of {value.shape[3]} values, allowed {self.lanes} as keys"
             )
-        self.buffers_used = min(2, self.heads)
-        super().__init__(context, operation, list(reads), writes, self.batches)
-        if self.sram_bytes > context.budget:
-            self.buffers_used = 1
+        self.division = division
+        self.parts = [
+            Part(batch, head, first, count)
+            for batch in range(batches)
+            for head in range(0, self.heads, division.heads)
+            for first, count in even(self.rows, division.rows)
+        ]
+        super().__init__(context, operation, list(reads), writes, len(self.parts))
+
+    @property
+    def shared(self) -> int:
+        """Heads that read one head of K and V."""
+        return self.heads // self.key_heads
 
     def part(self, number: int, chunk: int) -> StorageView:
-        """Return the heads of a batch; a mask is for all of them."""
-        return self.reads[number] if number == MASK else self.reads[number].at(chunk)
+        """Return the rows of Q, the heads of K or V, or the rows of a mask, which is for all."""
+        one = self.parts[chunk]
+        if number == MASK:
+            return row_part(self.reads[MASK], one.first, one.count)
+        if number == 0:
+            return self._rows(self.reads[0], one)
+        view = self.reads[number].at(one.batch)
+        count = max(1, self.division.heads // self.shared)
+        moved = one.head // self.shared * view.strides[0]
+        return replace(view, offset=view.offset + moved, shape=(count, *view.shape[1:]))
 
     def target(self, chunk: int) -> StorageView:
-        """Return the heads of a batch."""
-        return self.writes.at(chunk)
+        """Return the rows of the result."""
+        return self._rows(self.writes, self.parts[chunk])
+
+    def _rows(self, whole: StorageView, one: Part) -> StorageView:
+        view = whole.at(one.batch, one.head)
+        moved = one.first * view.strides[0]
+        shape = (self.division.heads, one.count, view.columns)
+        strides = whole.strides[1:]
+        return replace(view, offset=view.offset + moved, shape=shape, strides=strides)
+
+    def slots(self, number: int) -> int:
+        """Return the slots of an input's stage."""
+        most = self.division.stages if number in KEYS else 2
+        return min(most, super().slots(number))
 
     @property
     def pitch(self) -> int:
@@ -95,9 +181,10 @@ class AttentionKernel(Kernel):
     def buffers(self) -> dict[str, int]:
         """Scores and sums of a head at a time, and the mask."""
         found = {}
-        for slot in range(self.buffers_used):
-            found[f"scores{slot}"] = self.rows * self.pitch
-            found[f"sums{slot}"] = self.rows * WORD
+        rows = max(one.count for one in self.parts)
+        for slot in range(self.division.scores):
+            found[f"scores{slot}"] = rows * self.pitch
+            found[f"sums{slot}"] = rows * WORD
         if self._masks is not None:
             found["mask"] = self._masks[0].nbytes
         return found
@@ -149,31 +236,32 @@ class AttentionKernel(Kernel):
         return SramHeads(address, head, row if part.shape[1] > 1 else part.row_bytes)
 
     def compute(self, place: KernelPlace, chunk: int) -> None:
-        """Emit the attention of a batch."""
-        one = self.operation
+        """Emit the attention of a part."""
+        one, part = self.operation, self.parts[chunk]
         query, key, value = (self._at(place, number, chunk) for number in range(3))
         result = self._at(place, -1, chunk)
-        each = self.heads // self.key_heads
         units = tuple(
             AttentionUnit(
-                head // each,
-                (head,),
+                head // self.shared,
+                (part.head + head,),
                 query.address + head * query.head,
                 result.address + head * result.head,
             )
-            for head in range(self.heads)
+            for head in range(self.division.heads)
         )
-        scores = tuple(place.scratch(f"scores{slot}") for slot in range(self.buffers_used))
+        buffers = range(self.division.scores)
+        scores = tuple(place.scratch(f"scores{slot}") for slot in buffers)
         masks: tuple[int, ...] = ()
         if self._masks is not None:
-            size = self.rows * self.pitch
-            masks = tuple(place.scratch("mask") + i * size for i in self._masks[1])
+            size, first = self.rows * self.pitch, part.first * self.pitch
+            heads = self._masks[1][part.head : part.head + self.division.heads]
+            masks = tuple(place.scratch("mask") + i * size + first for i in heads)
         elif len(self.reads) > MASK:
-            masks = (place.source(MASK, chunk).address,) * self.heads
+            masks = (place.source(MASK, chunk).address,) * self.division.heads
         plan = AttentionPlan(
             units=units,
-            rows=self.rows,
-            rows_per_head=self.rows,
+            rows=part.count,
+            rows_per_head=part.count,
             head_dim=self.lanes,
             q_pitch=query.row,
             ctx_pitch=result.row,
@@ -181,10 +269,10 @@ class AttentionKernel(Kernel):
             pieces=((0, self.keys),),
             scores=scores,
             numer=scores,
-            sums=tuple(place.scratch(f"sums{slot}") for slot in range(self.buffers_used)),
+            sums=tuple(place.scratch(f"sums{slot}") for slot in buffers),
             causal=one["causal"],
             masks=masks,
         )
         source = HeadRows(plan, key, value, self.lanes)
         scale = Scale(int(one.integers["mult"][0]), int(one.integers["shift"][0]))
-        emit_attention(place.builder, plan, source, layer=0, scale=scale)
+        emit_attention(place.builder, plan, source, layer=0, scale=scale, first_row=part.first)

@@ -10,7 +10,7 @@ import numpy as np
 
 from npu.compiler.errors import CompileError
 from npu.compiler.network.aliasing import in_place
-from npu.compiler.network.attention import MASK, AttentionKernel
+from npu.compiler.network.attention import MASK, AttentionKernel, divisions
 from npu.compiler.network.batched import BatchedKernel, matrix_at, outer_index
 from npu.compiler.network.convolution import conv_kernel
 from npu.compiler.network.elementwise import (
@@ -132,7 +132,12 @@ def _rope(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
 def _attention(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
     masked = len(op.used) > MASK and context.graph.constant(op.inputs[MASK]) is None
     reads = _views(context, op, *range(MASK + masked))
-    return [AttentionKernel(context, op, reads, context.view(op.outputs[0]))]
+    writes = context.view(op.outputs[0])
+    for division in divisions(context, op, reads, writes):
+        kernel = AttentionKernel(context, op, reads, writes, division)
+        if kernel.sram_bytes <= context.budget:
+            break
+    return [kernel]
 
 
 def _pool(kind: Callable[..., Kernel]) -> Callable[..., list[Kernel]]:
