@@ -21,7 +21,7 @@ from npu.commands.arguments import (
     whole_from,
 )
 from npu.commands.consoles import printed, watched
-from npu.commands.load_model import BAD_MODEL, Texts, is_text_encoder, load, network_of
+from npu.commands.load_model import BAD_MODEL, Texts, is_encoder_model, load, network_of
 from npu.firmware.compile import PLAN
 from npu.firmware.plan import PlanError, firmware_plan
 from npu.graph.form import GraphError
@@ -99,7 +99,7 @@ def _compile(arguments: argparse.Namespace) -> int:
     file = network_folder.is_network(arguments.model)
     if file and arguments.context is not None:
         raise UsageError("--context: given with the file of a network, allowed with a checkpoint")
-    if file or network_folder.asked(arguments) or is_text_encoder(arguments.model):
+    if file or network_folder.asked(arguments) or is_encoder_model(arguments.model):
         most: float | None = arguments.max_error
         choose = None
         if AUTO in arguments.wide:

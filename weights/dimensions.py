@@ -80,16 +80,17 @@ def load_dimensions(source: str, context: int | None = None) -> Dimensions:
     inner = content.get("text_config")
     config = Config(inner if isinstance(inner, dict) else content, source)
     _check_experts(config)
+    encoder = next((ENCODERS[one] for one in ENCODERS if one == content.get("model_type")), None)
     try:
-        whole = load_shape(source)
+        whole = load_shape(source) if encoder is None else encoder.shape(config)
     except CheckpointError as error:
         found = _by_usual_names(config, context)
-        if content.get("model_type") in tuple(ENCODERS):
-            refusal = "not generated from: an encoder is for npu embed and npu compile"
-        else:
-            refusal = f"not imported yet: {str(error).removeprefix(f'{source}: ')}"
+        refusal = f"not imported yet: {str(error).removeprefix(f'{source}: ')}"
         return replace(found, shape=shortened(source, found.shape, context), refusal=refusal)
     shape = shortened(source, whole, context)
+    if encoder is not None:
+        refusal = f"not generated from: {encoder.uses}"
+        return Dimensions(shape.plain(), tied=True, encoder=True, refusal=refusal)
     return Dimensions(shape.plain(), shape.tied, refusal=_refusal_of_generation(shape))
 
 

@@ -7,6 +7,7 @@ The latter has modules.json beside config.json: what becomes of the rows of a se
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -82,6 +83,14 @@ def load_any_encoder(source: str | Path) -> EncoderCheckpoint | SignalCheckpoint
     model = _folder_of(source)
     shape = model.architecture.shape(model.config)
     return _signal(model, shape) if isinstance(shape, SignalShape) else load_encoder(source)
+
+
+def left_out(source: str | Path) -> dict[str, int]:
+    """Return how many tensors of a folder no encoder has, by the first word of their names."""
+    model = _folder_of(source)
+    names = (one.name for one in model.tensors() if model.key(one.name) is None)
+    prefix = model.architecture.prefix
+    return Counter(name.removeprefix(prefix).partition(".")[0] for name in names)
 
 
 def _folder_of(source: str | Path) -> _Folder:

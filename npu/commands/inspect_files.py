@@ -14,7 +14,14 @@ from rich.markup import escape
 from npu.asm import assemble, disassemble
 from npu.commands import compiled_files, files, program_files
 from npu.commands.files import FileError
-from npu.commands.load_model import cache_text, opened, planned, window_text
+from npu.commands.load_model import (
+    cache_text,
+    is_encoder_model,
+    network_of,
+    opened,
+    planned,
+    window_text,
+)
 from npu.commands.progress import step
 from npu.compiler import CompiledModel, CompileError, Pack, compile_model, unpack
 from npu.compiler.errors import MemoryFullError
@@ -26,8 +33,11 @@ from spec.isa.instruction import Instruction
 from spec.isa.operands import Limits
 from weights.calibrate import SCALES_FILE, cache_path
 from weights.checkpoint import Checkpoint
+from weights.encoder_importer import left_out
+from weights.encoders import ENCODERS
 from weights.formats.recipe import WeightRecipe
 from weights.quantize import quantize_loaded
+from weights.signal_encoder import SignalShape
 from weights.stored.gguf_header import is_gguf
 
 _LAYER = re.compile(r"h\.(\d+)\.(.+)")
@@ -128,6 +138,9 @@ def _show_checkpoint(
     console: Console,
     context: int | None,
 ) -> None:
+    if is_encoder_model(name):
+        _show_encoder(name, console, context)
+        return
     with step(f"reading {name}"):
         shape, read = opened(name, context)
         try:
@@ -158,6 +171,22 @@ def _show_checkpoint(
     console.print(compiled_files.weights_table(compiled))
 
 
+def _show_encoder(name: str, console: Console, context: int | None) -> None:
+    with step(f"reading {name}"):
+        checkpoint, others = network_of(name, context), left_out(name)
+    architecture = ENCODERS[checkpoint.shape.family]
+    _say(console, f"{name}: a checkpoint")
+    table = pairs()
+    for row in _dimensions(checkpoint):
+        table.add_row(*row)
+    if others:
+        texts = (f"{escape(part)} ({count})" for part, count in others.items())
+        table.add_row("left out", f"tensors of {', '.join(texts)}")
+    console.print(table)
+    console.print(_tensors(checkpoint))
+    _say(console, architecture.uses)
+
+
 def _dimensions(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
     shape = checkpoint.shape
     yield "architecture", f"{shape.family}, {shape.norm}, {shape.activation}"
@@ -165,7 +194,11 @@ def _dimensions(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
     yield "hidden", f"{shape.hidden}"
     yield "heads", f"{shape.heads} of {shape.head_dim}, {shape.kv_heads} of K and V"
     yield "feed-forward", f"{shape.ffn}{', gated' if shape.gated else ''}"
-    yield "vocabulary", f"{shape.vocab:,}{', head tied to it' if shape.tied else ''}"
+    if isinstance(shape, SignalShape):
+        patches = f", patches of {shape.patch} x {shape.patch}" if shape.patch else ""
+        yield "input", " x ".join(map(str, shape.signal)) + patches
+    else:
+        yield "vocabulary", f"{shape.vocab:,}{', head tied to it' if shape.tied else ''}"
     seen = window_text(shape)
     yield "context", f"{shape.context:,}{f', each sees {seen}' if seen else ''}"
     tables = range(max(len(shape.rotations), 1)) if shape.rope else ()

@@ -176,7 +176,7 @@ def opened(
     return found.shape, lambda: found
 
 
-def is_text_encoder(name: str) -> bool:
+def is_encoder_model(name: str) -> bool:
     """Say whether a model is an encoder, which has no program for generation.
 
     Raises:
@@ -191,12 +191,12 @@ def network_of(name: str, context: int | None = None) -> Checkpoint:
     Raises:
         CheckpointError: there is no such model, or it cannot have this context.
     """
-    if not is_text_encoder(name):
+    if not is_encoder_model(name):
         return opened(name, context)[1]()
     if context is not None:
         raise CheckpointError(
             f"{name}: --context: given with an encoder, allowed with a decoder; "
-            "--shape tokens=1,N is the length of its text"
+            "--shape tokens=1,N is the length of a text"
         )
     return load_any_encoder(name)
 
