@@ -194,7 +194,7 @@ def block_tensors(shape: CheckpointShape) -> dict[str, tuple[int, ...]]:
     }
     if not shape.gated:
         del layers["gate"]
-    parts = ("weight", "bias") if shape.norm == "layernorm" else ("weight",)
+    parts = _norm_parts(shape)
     block: dict[str, tuple[int, ...]] = {
         f"{name}.{part}": (size,) for name, size in _norms(shape).items() for part in parts
     }
@@ -206,6 +206,11 @@ def block_tensors(shape: CheckpointShape) -> dict[str, tuple[int, ...]]:
         f"h.{layer}.{name}": size for layer in range(shape.layers) for name, size in block.items()
     }
     return tensors | {f"norm.{part}": (hidden,) for part in parts}
+
+
+def _norm_parts(shape: CheckpointShape) -> tuple[str, ...]:
+    """Return what a norm consists of."""
+    return ("weight", "bias") if shape.norm == "layernorm" else ("weight",)
 
 
 def _norms(shape: CheckpointShape) -> dict[str, int]:

@@ -58,7 +58,8 @@ class Operations(Protocol[T]):
 
 def decoder(do: Operations[T], shape: CheckpointShape) -> T:
     """Return the logits (B, T, V)."""
-    logits = do.linear("head", do.norm("norm", blocks(do, shape, do.embedding())))
+    x = do.embedding()
+    logits = do.linear("head", do.norm("norm", blocks(do, shape, x)))
     return do.cap("capped", logits, shape.logit_cap) if shape.logit_cap else logits
 
 
