@@ -198,7 +198,8 @@ def _dimensions(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
         patches = f", patches of {shape.patch} x {shape.patch}" if shape.patch else ""
         yield "input", " x ".join(map(str, shape.signal)) + patches
     else:
-        yield "vocabulary", f"{shape.vocab:,}{', head tied to it' if shape.tied else ''}"
+        tied = shape.tied and checkpoint.shape.family not in ENCODERS
+        yield "vocabulary", f"{shape.vocab:,}{', head tied to it' if tied else ''}"
     seen = window_text(shape)
     yield "context", f"{shape.context:,}{f', each sees {seen}' if seen else ''}"
     tables = range(max(len(shape.rotations), 1)) if shape.rope else ()

@@ -78,7 +78,7 @@ def test_a_decoder_does_not_embed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_encoder_does_not_chat(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It says which command is for it."""
     name = str(folder)
-    for command in (["chat", name, "a"], ["generate", name, "--prompt", "a"], ["inspect", name]):
+    for command in (["chat", name, "a"], ["generate", name, "--prompt", "a"]):
         assert command_line.main(command) == 2
         assert "an encoder: npu embed, npu compile" in capsys.readouterr().err
 

@@ -34,6 +34,9 @@ from tessera import rtl_chip
 from tessera.golden_chip import run_on_golden
 from tessera.session import Session
 from tests.forms import sample
+from tests.python.compiler.long_attention import CASES
+from tests.python.compiler.long_attention import network as long_attention
+from tests.python.compiler.long_attention import samples as long_samples
 from tests.python.compiler.narrow_networks import narrow_network
 from tests.python.compiler.network_weights import NETWORKS as NARROW_NETWORKS
 from tests.python.compiler.network_weights import RECIPES, one_product
@@ -43,7 +46,12 @@ from tests.python.compiler.user_networks import built, one_input
 from tests.python.compiler.wide_networks import NETWORKS
 from tests.python.graph.state_networks import PAIRS, lstm_cell
 from tests.python.graph.state_networks import samples as state_samples
-from tests.python.importers.small_encoders import random_encoder, sentences
+from tests.python.importers.small_encoders import (
+    random_encoder,
+    random_signal,
+    sentences,
+    signals,
+)
 from tests.python.plans.segmented_networks import KINDS, equals_golden, kinds_of, segmented
 from weights.quantize import quantize_checkpoint
 from weights.shipped import CHECKPOINTS
@@ -250,3 +258,27 @@ def test_an_encoder_runs_on_the_rtl_at_several_lengths() -> None:
         found = rtl_chip.run_on_rtl(network.plan, inputs).run.outputs["embedding"]
         wanted = golden_run(network.passes["fuse"], inputs)["embedding"]
         np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("family", ["vit", "whisper"])
+def test_an_encoder_of_a_signal_runs_on_the_rtl(family: str) -> None:
+    """Pictures of 37 rows, sound of 30: golden's bits."""
+    checkpoint = random_signal(family)
+    samples = signals(checkpoint, 4)
+    network = build_plan(checkpoint, CompileOptions(calibrate=samples))
+    inputs = {name: data[3] for name, data in samples.items()}
+    found = rtl_chip.run_on_rtl(network.plan, inputs).run.outputs
+    wanted = golden_run(network.passes["fuse"], inputs)
+    for name, values in found.items():
+        np.testing.assert_array_equal(values, wanted[name])
+
+
+@pytest.mark.parametrize("name", ["three on one", "mask of the run"])
+def test_attention_in_parts_runs_on_the_rtl(name: str) -> None:
+    """More than SRAM holds: loads and stores of parts beside the array."""
+    graph = long_attention(CASES[name])
+    samples = long_samples(graph)
+    network = build_plan(graph, CompileOptions(calibrate=samples))
+    inputs = {name: data[1] for name, data in samples.items()}
+    found = rtl_chip.run_on_rtl(network.plan, inputs).run.outputs["y"]
+    np.testing.assert_array_equal(found, golden_run(network.passes["fuse"], inputs)["y"])

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 import tessera
 from golden.graph import run as golden_run
@@ -25,6 +26,7 @@ from npu.planner.build_plan import CompileOptions, build_plan
 from tessera.session import Session
 from tests.python.importers.small_encoders import (
     SIGNALS,
+    random_encoder,
     random_signal,
     signals,
     write_encoder,
@@ -144,3 +146,31 @@ def test_samples_are_needed(family: str, tmp_path: Path) -> None:
     write_encoder(random_signal(family), tmp_path)
     with pytest.raises(GraphError, match=r"needs samples \(--calibrate FILE.npz, or random:N\)"):
         tessera.load(tmp_path)
+
+
+def test_inspect_shows_an_encoder_and_what_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of text too."""
+    write_encoder(random_signal("whisper"), tmp_path / "whisper")
+    file = tmp_path / "whisper" / "model.safetensors"
+    others = (
+        "model.decoder.embed_tokens.weight",
+        "model.decoder.layer_norm.bias",
+        "proj_out.weight",
+    )
+    tensors = load_file(file) | {name: np.zeros((1, 1), np.float32) for name in others}
+    save_file(tensors, file)
+    write_encoder(random_signal("vit"), tmp_path / "vit")
+    write_encoder(random_encoder(), tmp_path / "bert")
+    wanted = {
+        "whisper": ("20 x 60", "tensors of decoder (2), proj_out (1)", "of sound: npu compile"),
+        "vit": ("3 x 48 x 48, patches of 8 x 8", "patch.weight", "of pictures: npu compile"),
+        "bert": ("vocabulary    80 ", "an encoder: npu embed, npu compile"),
+    }
+    for name, texts in wanted.items():
+        assert command_line.main(["inspect", str(tmp_path / name)]) == 0
+        printed = capsys.readouterr().out
+        for text in texts:
+            assert text in printed
+        assert ("left out" in printed) == (name == "whisper")
