@@ -121,6 +121,29 @@ def test_cycles_with_the_cache_in_memory(position: int) -> None:
     assert limit <= landed()[f"small_decode_{position}"] <= 1.03 * limit
 
 
+@pytest.mark.parametrize(
+    ("name", "family", "positions", "uses"),
+    [
+        ("vit-base", "vit", 197, "an encoder of pictures: npu compile, npu run"),
+        ("vit-base", "deit", 198, "an encoder of pictures: npu compile, npu run"),
+        ("whisper-tiny", "whisper", 1500, "an encoder of sound: npu compile, npu run"),
+        ("bert-base", "bert", 512, "an encoder: npu embed, npu compile"),
+    ],
+)
+def test_an_imported_encoder_has_the_positions_of_its_importer(
+    name: str,
+    family: str,
+    positions: int,
+    uses: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """And the verdict says which commands are for it."""
+    found = estimated(capsys, written(tmp_path, **PUBLISHED[name] | {"model_type": family}))
+    assert found["shape"]["context"] == positions
+    assert found["refusal"] == f"not generated from: {uses}"
+
+
 def test_an_encoder_multiplies_all_rows_with_all(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
