@@ -273,7 +273,7 @@ def test_an_encoder_of_a_signal_runs_on_the_rtl(family: str) -> None:
         np.testing.assert_array_equal(values, wanted[name])
 
 
-@pytest.mark.parametrize("name", ["three on one", "mask of the run"])
+@pytest.mark.parametrize("name", ["pairs on one", "mask of the run"])
 def test_attention_in_parts_runs_on_the_rtl(name: str) -> None:
     """More than SRAM holds: loads and stores of parts beside the array."""
     graph = long_attention(CASES[name])

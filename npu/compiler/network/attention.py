@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -67,7 +68,7 @@ class Division:
 
     Attributes:
         heads: of a batch.
-        rows: at most, of each of them.
+        rows: of each, at most; of one head twice as many, in halves.
         scores: buffers of scores.
         stages: slots of the stages of K and V.
     """
@@ -79,13 +80,17 @@ class Division:
 
 
 ROWS = (128, 64, 32, 16, 8)
-"""Rows of a head that go through at a time where not all of them do."""
+"""Rows that go through at a time where not all of a head do."""
 
 
 def divisions(
     context: Context, operation: Operation, reads: list[StorageView], writes: StorageView
 ) -> Iterator[Division]:
-    """Yield divisions, the one that is fastest first; parts only where SRAM never holds all."""
+    """Yield divisions, the one that is fastest first; parts only where SRAM never holds all.
+
+    Of two heads, or of two halves of a head, the array multiplies one under the softmax of the
+    other, which counts for more than the number of rows.
+    """
     heads, rows = reads[0].shape[1:3]
     key_heads, keys = reads[1].shape[1:3]
     yield Division(heads, rows, min(2, heads))
@@ -95,21 +100,39 @@ def divisions(
     if least <= context.limits.sram_bytes:
         return
     ordered = operation["causal"] or operation["window"]  # a row's number counts from its head's
-    pair = heads % 2 == 0 and (heads == key_heads or heads // key_heads % 2 == 0)
-    for most in (rows, *(() if ordered else (one for one in ROWS if one < rows))):
-        for count in (2, 1) if pair else (1,):
+    pairs = heads % 2 == 0 and (heads == key_heads or heads // key_heads % 2 == 0)
+    for count in (2, 1) if pairs else (1,):
+        for most in (rows,) if ordered else ROWS:
             for stages in (2, 1):
-                yield Division(count, most, count, stages)
+                yield Division(count, most, count if ordered else 2, stages)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows of some heads of a batch."""
+    """Rows of some heads of a batch; of one head in one piece or in halves."""
 
     batch: int
     head: int
     first: int
     count: int
+    pieces: int = 1
+
+    @property
+    def rows(self) -> int:
+        """Rows of a piece."""
+        return self.count // self.pieces
+
+
+def _cuts(rows: int, division: Division) -> Iterator[tuple[int, int, int]]:
+    """Yield (first, count, pieces) of the parts of a head."""
+    if division.heads > 1 or rows <= division.rows:
+        yield from ((first, count, 1) for first, count in even(rows, division.rows))
+        return
+    pairs = rows - rows % 2
+    for first in range(0, pairs, 2 * division.rows):
+        yield first, min(2 * division.rows, pairs - first), 2
+    if rows % 2:
+        yield pairs, 1, 1
 
 
 class AttentionKernel(Kernel):
@@ -132,10 +155,10 @@ class AttentionKernel(Kernel):
             )
         self.division = division
         self.parts = [
-            Part(batch, head, first, count)
+            Part(batch, head, *cut)
             for batch in range(batches)
             for head in range(0, self.heads, division.heads)
-            for first, count in even(self.rows, division.rows)
+            for cut in _cuts(self.rows, division)
         ]
         super().__init__(context, operation, list(reads), writes, len(self.parts))
 
@@ -181,7 +204,7 @@ class AttentionKernel(Kernel):
     def buffers(self) -> dict[str, int]:
         """Scores and sums of a head at a time, and the mask."""
         found = {}
-        rows = max(one.count for one in self.parts)
+        rows = max(one.rows for one in self.parts)
         for slot in range(self.division.scores):
             found[f"scores{slot}"] = rows * self.pitch
             found[f"sums{slot}"] = rows * WORD
@@ -189,7 +212,7 @@ class AttentionKernel(Kernel):
             found["mask"] = self._masks[0].nbytes
         return found
 
-    @property
+    @cached_property
     def _masks(self) -> tuple[np.ndarray, list[int]] | None:
         """Return the distinct masks as rows of scores, and which of them each head takes."""
         mask = self.operation.integers.get("mask")
@@ -240,28 +263,38 @@ class AttentionKernel(Kernel):
         one, part = self.operation, self.parts[chunk]
         query, key, value = (self._at(place, number, chunk) for number in range(3))
         result = self._at(place, -1, chunk)
+        inner = [  # head and row within the part
+            (head, piece * part.rows)
+            for head in range(self.division.heads)
+            for piece in range(part.pieces)
+        ]
         units = tuple(
             AttentionUnit(
                 head // self.shared,
                 (part.head + head,),
-                query.address + head * query.head,
-                result.address + head * result.head,
+                query.address + head * query.head + row * query.row,
+                result.address + head * result.head + row * result.row,
             )
-            for head in range(self.division.heads)
+            for head, row in inner
         )
         buffers = range(self.division.scores)
         scores = tuple(place.scratch(f"scores{slot}") for slot in buffers)
         masks: tuple[int, ...] = ()
         if self._masks is not None:
-            size, first = self.rows * self.pitch, part.first * self.pitch
-            heads = self._masks[1][part.head : part.head + self.division.heads]
-            masks = tuple(place.scratch("mask") + i * size + first for i in heads)
+            size, number = self.rows * self.pitch, self._masks[1]
+            masks = tuple(
+                place.scratch("mask")
+                + number[part.head + head] * size
+                + (part.first + row) * self.pitch
+                for head, row in inner
+            )
         elif len(self.reads) > MASK:
-            masks = (place.source(MASK, chunk).address,) * self.division.heads
+            mask = place.source(MASK, chunk).address
+            masks = tuple(mask + row * self.pitch for _, row in inner)
         plan = AttentionPlan(
             units=units,
-            rows=part.count,
-            rows_per_head=part.count,
+            rows=part.rows,
+            rows_per_head=part.rows,
             head_dim=self.lanes,
             q_pitch=query.row,
             ctx_pitch=result.row,

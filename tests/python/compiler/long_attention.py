@@ -32,8 +32,9 @@ CASES = {
     "pairs on one": Case(4, 400, groups=2),
     "three on one": Case(6, 401, keys=397, groups=2),
     "causal": Case(16, 100, depth=64, causal=True),
-    "constant mask": Case(16, 97, depth=64, mask="constant"),
-    "mask of the run": Case(4, 400, mask="input"),
+    "constant mask": Case(9, 300, keys=48, depth=64, mask="constant"),
+    "mask of the run": Case(3, 400, mask="input"),
+    "mask of pairs": Case(4, 401, keys=400, mask="input"),
     "one slot": Case(2, 100, keys=1500, depth=64),
 }
 
