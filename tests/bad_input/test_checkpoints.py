@@ -1029,8 +1029,8 @@ Change = Callable[[Limits], Limits]
             4,
             256,
             64,
-            replace(CHIP, sram_bytes=16384),
-            r"ctx: needs 25600 bytes of SRAM beside what lies there, there are 16384",
+            replace(CHIP, sram_bytes=12288),
+            r"ctx: needs 15360 bytes of SRAM beside what lies there, there are 12288",
         ),
         (64, 4, 64, 1, replace(CHIP, sram_bytes=16), r"norm1: needs 384 bytes .* there are 16"),
     ],
@@ -1049,7 +1049,7 @@ def test_the_sram_that_is_asked_for_is_enough() -> None:
     """A chip with just the bytes that a refusal names takes the block."""
     model = random_model(1, hidden=64, heads=4, ffn=100, layers=1)
     with pytest.raises(CompileError, match=r"needs \d+ bytes") as caught:
-        compile_block(model, 0, 20, limits=replace(CHIP, sram_bytes=4096))
+        compile_block(model, 0, 20, limits=replace(CHIP, sram_bytes=3072))
     needed = int(str(caught.value).split("needs ")[1].split()[0])
     assert compile_block(model, 0, 20, limits=replace(CHIP, sram_bytes=needed)).sram_bytes == needed
     with pytest.raises(CompileError, match=rf"needs {needed} bytes"):
