@@ -20,6 +20,7 @@ from weights.checkpoint import (
     CheckpointError,
     CheckpointShape,
     Float32,
+    Group,
     Tensors,
     expected_tensors,
 )
@@ -190,7 +191,7 @@ class Stored:
             whole = (whole[0] + self.skipped, *whole[1:])
         return (1,) * self.within + (whole[::-1] if self.transposed else whole)
 
-    def read(self, stored: Float32, expected: Mapping[str, tuple[int, ...]]) -> Tensors:
+    def read(self, stored: Float32, expected: Mapping[str, tuple[int, ...]]) -> Group:
         """Return the tensors of a Checkpoint of that in the file."""
         stored = stored.reshape(stored.shape[self.within :])
         whole = (stored.T if self.transposed else stored)[self.skipped :]
@@ -324,7 +325,7 @@ class Architecture:
 
     def multiplied(
         self, config: Config, shape: CheckpointShape, tensors: Tensors, *, back: bool = False
-    ) -> Tensors:
+    ) -> Group:
         """Return the tensors of a Checkpoint from those of a file, or with `back` those of it."""
         factors = dict(self.factors(config, shape))
         name = {"": "q", "head": "q_norm", "row": "q_norm"}[shape.head_norms]

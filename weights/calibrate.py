@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from weights.checkpoint import Checkpoint, CheckpointError, digest
 from weights.corpus import read_corpus, windows
-from weights.equalize import act_factors, balance, equalize
+from weights.equalize import act_readers, balance, balancing, equalize
 from weights.importer import load_checkpoint
 from weights.reference import Floats, check_tokens, watch
 from weights.rotated_stream import rotatable, rotated
@@ -173,24 +173,6 @@ class _Largest:
         return float(ordered[low] * (1.0 - part) + ordered[min(low + 1, ordered.size - 1)] * part)
 
 
-class _Stream:
-    """The range of the stream in each layer, and of what is added to it there."""
-
-    def __init__(self) -> None:
-        self.ranges: dict[str, float] = {}
-        self.seen = 0
-
-    def begin(self) -> None:
-        """Begin another pass."""
-        self.seen = 0
-
-    def add(self, name: str, largest: float) -> None:
-        """Take in the stream, or an addend, in the order of a pass; the embedding is first."""
-        layer = f"h.{max(0, self.seen - 1) // 2}.residual"
-        self.ranges[layer] = max(self.ranges.get(layer, 0.0), largest)
-        self.seen += name == "residual"
-
-
 def calibrate(
     checkpoint: Checkpoint,
     tokens: npt.NDArray[np.integer[Any]],
@@ -222,7 +204,8 @@ def calibrate(
     largest: dict[str, _Largest] = {}
     limits: dict[str, float] = {"residual": 0.0, "logits": 0.0}
     channels: dict[str, Floats] = {}
-    stream = _Stream()
+    stream: dict[str, float] = {}
+    readers: list[Reals] = []
 
     def observe(name: str, values: Floats) -> None:
         if not np.isfinite(values).all():
@@ -231,12 +214,13 @@ def calibrate(
                 "allowed weights whose activations are finite in float32"
             )
         key = name.rsplit(".", 1)[-1]
-        if name in ("residual", "addend", "logits"):
-            target = "logits" if name == "logits" else "residual"
+        if key in ("residual", "addend", "logits"):
+            target = "logits" if key == "logits" else "residual"
             found = float(np.abs(values).max())
             limits[target] = max(limits[target], found)
-            if sink is not None and name != "logits":
-                stream.add(name, found)
+            if target == "residual":  # that of the embedding counts in layer 0
+                layer = f"{name.rpartition('.')[0] or 'h.0'}.residual"
+                stream[layer] = max(stream.get(layer, 0.0), found)
         elif key in whole:
             limits[name] = max(limits.get(name, 0.0), float(np.abs(values).max()))
         elif key in clipped:
@@ -247,13 +231,14 @@ def calibrate(
             channels[name] = np.maximum(channels[name], seen) if name in channels else seen
 
     with np.errstate(over="ignore", invalid="ignore"):  # refused by `observe`
-        for start in range(0, rows, batch):
-            stream.begin()
-            watch(model, tokens[start : start + batch], observe, int(sink is not None))
+        batches = [tokens[start : start + batch] for start in range(0, rows, batch)]
+        for layer in watch(model, batches, observe, int(sink is not None)):
+            if sink is not None and model.shape.gated:
+                readers.append(act_readers(model.tensors, layer))
     ranges = dict(limits)
     if sink is not None:
-        ranges |= stream.ranges
-        _settle(model, ranges, channels)
+        ranges |= stream
+        _settle(model, ranges, channels, readers)
     for name, found in largest.items():
         plain = name.replace("_rope", "_norm" if checkpoint.shape.head_norms else "")
         ranges[plain] = max(ranges.get(plain, 0.0), found.percentile())
@@ -277,8 +262,16 @@ def _measured(shape: Shape, sink: int | None) -> tuple[set[str], set[str]]:
     return whole, clipped - set(() if sink is None else INNER)
 
 
-def _settle(model: Checkpoint, ranges: dict[str, float], channels: dict[str, Floats]) -> None:
-    """Settle what a model with a sink has by its channels: ranges of INNER, units of the norm."""
+def _settle(
+    model: Checkpoint,
+    ranges: dict[str, float],
+    channels: dict[str, Floats],
+    readers: list[Reals],
+) -> None:
+    """Settle what a model with a sink has by its channels: ranges of INNER, units of the norm.
+
+    `readers` are, of every layer with a gate, the ranges of the rows of down.
+    """
     for layer in range(model.shape.layers):
         seen = {key: channels.pop(f"h.{layer}.{key}", None) for key in INNER}
         loud = seen["v"]
@@ -289,14 +282,15 @@ def _settle(model: Checkpoint, ranges: dict[str, float], channels: dict[str, Flo
         seen |= {"v": loud / values, "ctx": None}
         if model.shape.gated:
             assert seen["up"] is not None and seen["act"] is not None
-            inner = act_factors(model, layer, seen["act"].astype(np.float64))
+            inner = balancing(seen["act"].astype(np.float64), readers[layer])
             # A channel that is nearly always shut must not widen the range of all of `up`.
             least = np.exp2(np.ceil(np.log2(np.maximum(seen["up"] / seen["up"].max(), SMALLEST))))
             channels[f"h.{layer}.inner"] = inner = np.maximum(inner, least).astype(np.float32)
             seen |= {"up": seen["up"] / inner, "act": seen["act"] / inner}
         ranges |= {f"h.{layer}.{k}": float(v.max()) for k, v in seen.items() if v is not None}
     loudest = channels["norm"].astype(np.float64)
-    weight = np.abs(model.norm("norm")[0]) * np.abs(model.head).max(axis=1)
+    loud = np.abs(model.head).max(axis=1)
+    weight = np.abs(model.norm("norm")[0]) * loud
     usable = (loudest > 0) & (weight > 0)
     ratio = np.where(usable, loudest * np.where(usable, weight, 1.0), 1.0) ** FOR_HEAD
     units = np.where(usable, loudest / ratio, 0.0)

@@ -2,13 +2,15 @@
 """A float decoder in one form, whatever its architecture: dimensions and named tensors.
 
 Every architecture of weights/architectures is mapped to this form; the reference forward pass,
-calibration, equalisation and the quantiser know no other.
+calibration, equalisation and the quantiser know no other. Tensors are made when they are asked for,
+a layer at a time: from what is stored, or from another form that they rewrite.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TypeVar
@@ -20,7 +22,12 @@ from weights.rotation import Rotation
 from weights.shape import Shape
 
 Float32 = npt.NDArray[np.float32]
-Tensors = dict[str, Float32]
+Tensors = Mapping[str, Float32]
+Group = dict[str, Float32]
+"""Tensors of a layer, or the tables of tokens and positions, or a norm, or the head."""
+Sizes = Mapping[str, tuple[int, ...]]
+TABLES = ("embed", "positions", "types")
+"""Tensors of which rows are added up in front of the first layer."""
 SHOWN, LONGEST = 3, 60
 """Names that an error about missing ones shows, and letters of each."""
 
@@ -110,6 +117,57 @@ def check_generation(shape: CheckpointShape) -> None:
         )
 
 
+def group_of(name: str) -> str:
+    """Return the name of the group of a tensor; that of layer l is "h.{l}"."""
+    first, *others = name.split(".")
+    if first == "h":
+        return f"h.{others[0]}"
+    return TABLES[0] if first in TABLES else first
+
+
+class GroupedTensors(Mapping[str, Float32]):
+    """Tensors that are made when they are asked for, a group at a time.
+
+    The group of the last one is kept: who goes through a model layer by layer makes every layer
+    once and holds one.
+    """
+
+    def __init__(self, sizes: Sizes, make: Callable[[str], Group]) -> None:
+        """Take name and shape of every tensor, and what makes those of a group."""
+        self.sizes, self.group = dict(sizes), make
+        self.digests: dict[str, str] = {}
+        self._kept: tuple[str, Group] = ("", {})
+
+    def __getitem__(self, name: str) -> Float32:
+        """Return a tensor. Raises CheckpointError if it is damaged."""
+        if name not in self.sizes:
+            raise KeyError(name)
+        group = group_of(name)
+        if group != self._kept[0]:
+            self._kept = ("", {})  # gone before the next one comes
+            self._kept = (group, self.group(group))
+        return self._kept[1][name]
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is such a tensor, which is not made."""
+        return name in self.sizes
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names."""
+        return iter(self.sizes)
+
+    def __len__(self) -> int:
+        """Return the number of tensors."""
+        return len(self.sizes)
+
+
+def tensors_of(tensors: Tensors, group: str) -> Group:
+    """Return the tensors of a group in a map of its own."""
+    if isinstance(tensors, GroupedTensors):
+        return tensors.group(group)
+    return {name: tensor for name, tensor in tensors.items() if group_of(name) == group}
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
     """A float model.
@@ -145,8 +203,7 @@ class Checkpoint:
 
     def vector(self, name: str, size: int) -> Float32:
         """Return a tensor, or zeros where the architecture has none of this name."""
-        found = self.tensors.get(name)
-        return np.zeros(size, np.float32) if found is None else found
+        return self.tensors[name] if name in self.tensors else np.zeros(size, np.float32)
 
     @property
     def place(self) -> Path | None:
@@ -154,9 +211,60 @@ class Checkpoint:
         return self.file or self.folder
 
     @property
+    def sizes(self) -> dict[str, tuple[int, ...]]:
+        """Name and shape of every tensor."""
+        return sizes_of(self.tensors)
+
+    @property
+    def parameters(self) -> int:
+        """Numbers in all tensors."""
+        return sum(math.prod(size) for size in self.sizes.values())
+
+    @property
     def head(self) -> Float32:
         """The head's matrix (H, V)."""
         return self.tensors["embed"].T if self.shape.tied else self.tensors["head"]
+
+
+def sizes_of(tensors: Tensors) -> dict[str, tuple[int, ...]]:
+    """Return name and shape of every tensor."""
+    if isinstance(tensors, GroupedTensors):
+        return tensors.sizes
+    return {name: tensor.shape for name, tensor in tensors.items()}
+
+
+def rewritten(
+    checkpoint: Checkpoint, make: Callable[[str], Group], shape: CheckpointShape | None = None
+) -> Checkpoint:
+    """Return a checkpoint whose groups of tensors are made, when they are asked for, by a function.
+
+    Args:
+        checkpoint: what they are made of.
+        make: returns the tensors of a group; a tensor that is not finite is refused.
+        shape: another one.
+    """
+
+    def checked(group: str) -> Group:
+        found = make(group)
+        for name, tensor in found.items():
+            check_numbers(checkpoint.source, name, tensor)
+        return found
+
+    shape = shape or checkpoint.shape
+    tensors = GroupedTensors(expected_tensors(shape), checked)
+    return replace(checkpoint, shape=shape, tensors=tensors)
+
+
+def with_layers(checkpoint: Checkpoint, change: Callable[[int, Group], None]) -> Checkpoint:
+    """Return a checkpoint with the tensors of every layer changed, by a function of its number."""
+
+    def make(group: str) -> Group:
+        found = tensors_of(checkpoint.tensors, group)
+        if group.startswith("h."):
+            change(int(group.removeprefix("h.")), found)
+        return found
+
+    return rewritten(checkpoint, make)
 
 
 def expected_tensors(shape: CheckpointShape) -> dict[str, tuple[int, ...]]:
@@ -263,12 +371,20 @@ def _written(shape: CheckpointShape) -> str:
 
 
 def digest(checkpoint: Checkpoint) -> str:
-    """Return the SHA-256 of a checkpoint's dimensions and tensors, before any equalisation."""
-    state = hashlib.sha256(_written(checkpoint.shape).encode())
-    for name in sorted(checkpoint.tensors):
-        state.update(name.encode())
-        state.update(np.ascontiguousarray(checkpoint.tensors[name], "<f4").tobytes())
-    return state.hexdigest()
+    """Return the SHA-256 of a checkpoint's dimensions and tensors, before any equalisation.
+
+    Raises:
+        CheckpointError: a tensor is damaged; those of a file are read here once.
+    """
+    written, tensors = _written(checkpoint.shape), checkpoint.tensors
+    known = tensors.digests if isinstance(tensors, GroupedTensors) else {}
+    if written not in known:
+        state = hashlib.sha256(written.encode())
+        for name in sorted(tensors):
+            state.update(name.encode())
+            state.update(np.ascontiguousarray(tensors[name], "<f4").data)
+        known[written] = state.hexdigest()
+    return known[written]
 
 
 def _found(names: Sequence[str]) -> str:
@@ -282,12 +398,21 @@ def _found(names: Sequence[str]) -> str:
     return f"; found are {shown}{more} of other names"
 
 
-def check_tensors(
-    source: str, family: str, expected: Mapping[str, tuple[int, ...]], tensors: Tensors
-) -> None:
-    """Raise CheckpointError unless `tensors` is complete, of the right shapes, and finite."""
-    missing = [name for name in expected if name not in tensors]
-    others = sorted(tensors.keys() - expected.keys())
+def check_tensors(source: str, family: str, expected: Sizes, tensors: Tensors) -> None:
+    """Raise CheckpointError unless `tensors` is complete, of the right shapes, and finite.
+
+    Numbers that are yet to be made are checked then.
+    """
+    check_sizes(source, family, expected, sizes_of(tensors))
+    if not isinstance(tensors, GroupedTensors):
+        for name in expected:
+            check_numbers(source, name, tensors[name])
+
+
+def check_sizes(source: str, family: str, expected: Sizes, given: Sizes) -> None:
+    """Raise CheckpointError unless tensors are complete and of the right shapes."""
+    missing = [name for name in expected if name not in given]
+    others = sorted(given.keys() - expected.keys())
     if missing:
         raise CheckpointError(
             f"{source}: tensor {missing[0]!r} is missing ({len(missing)} of {len(expected)} are), "
@@ -295,23 +420,26 @@ def check_tensors(
         )
     for name in others:
         raise CheckpointError(
-            f"{source}: tensor {name!r}: given shape {tensors[name].shape}, "
+            f"{source}: tensor {name!r}: given shape {given[name]}, "
             f"but a {family} of this config has no tensor of this name"
         )
     for name, size in expected.items():
-        tensor = tensors[name]
-        if tensor.shape != size:
+        if given[name] != size:
             raise CheckpointError(
-                f"{source}: tensor {name!r}: given shape {tensor.shape}, allowed {size}"
+                f"{source}: tensor {name!r}: given shape {given[name]}, allowed {size}"
             )
-        if tensor.dtype != np.float32:
-            raise CheckpointError(
-                f"{source}: tensor {name!r}: given dtype {tensor.dtype}, allowed float32"
-            )
-        finite = np.isfinite(tensor)
-        if not finite.all():
-            index = tuple(int(i) for i in np.argwhere(~finite)[0])
-            raise CheckpointError(
-                f"{source}: tensor {name!r}: given {tensor[index]} at index {index}, "
-                "allowed finite float32 numbers"
-            )
+
+
+def check_numbers(source: str, name: str, tensor: Float32) -> None:
+    """Raise CheckpointError unless a tensor is of finite float32 numbers."""
+    if tensor.dtype != np.float32:
+        raise CheckpointError(
+            f"{source}: tensor {name!r}: given dtype {tensor.dtype}, allowed float32"
+        )
+    finite = np.isfinite(tensor)
+    if not finite.all():
+        index = tuple(int(i) for i in np.argwhere(~finite)[0])
+        raise CheckpointError(
+            f"{source}: tensor {name!r}: given {tensor[index]} at index {index}, "
+            "allowed finite float32 numbers"
+        )

@@ -130,8 +130,9 @@ def measure(
             moments[name] += (rows.T @ rows).astype(np.int64)  # integers below 2^53: exact
 
     model = model_of(checkpoint, scales)
-    for start in range(0, len(tokens), BATCH):
-        watch(model, tokens[start : start + BATCH], observe, int(scales.sink is not None))
+    batches = [tokens[start : start + BATCH] for start in range(0, len(tokens), BATCH)]
+    for _ in watch(model, batches, observe, int(scales.sink is not None)):
+        pass
     return InputMoments(owner_of(scales), moments, dict(provenance or {}))
 
 

@@ -59,18 +59,28 @@ class Operations(Protocol[T]):
 def decoder(do: Operations[T], shape: CheckpointShape) -> T:
     """Return the logits (B, T, V)."""
     x = do.embedding()
-    logits = do.linear("head", do.norm("norm", blocks(do, shape, x)))
-    return do.cap("capped", logits, shape.logit_cap) if shape.logit_cap else logits
+    return head(do, shape, do.norm("norm", blocks(do, shape, x)))
 
 
 def blocks(do: Operations[T], shape: CheckpointShape, x: T) -> T:
     """Return what all blocks make of rows (B, T, H)."""
     for layer in range(shape.layers):
-        at = f"h.{layer}"
-        attended = do.add(f"{at}.attended", x, _attention(do, shape, layer, x))
-        inner = _feed_forward(do, shape, at, x if shape.parallel else attended)
-        x = do.add(f"{at}.residual", attended, inner)
+        x = block(do, shape, layer, x)
     return x
+
+
+def block(do: Operations[T], shape: CheckpointShape, layer: int, x: T) -> T:
+    """Return the stream behind a layer."""
+    at = f"h.{layer}"
+    attended = do.add(f"{at}.attended", x, _attention(do, shape, layer, x))
+    inner = _feed_forward(do, shape, at, x if shape.parallel else attended)
+    return do.add(f"{at}.residual", attended, inner)
+
+
+def head(do: Operations[T], shape: CheckpointShape, x: T) -> T:
+    """Return the logits of normalised rows."""
+    logits = do.linear("head", x)
+    return do.cap("capped", logits, shape.logit_cap) if shape.logit_cap else logits
 
 
 def _attention(do: Operations[T], shape: CheckpointShape, layer: int, x: T) -> T:

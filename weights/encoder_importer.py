@@ -17,7 +17,7 @@ from weights.architecture import Config
 from weights.checkpoint import CheckpointError
 from weights.encoder import EncoderCheckpoint, EncoderShape, Pool, Pooling, encoder_tensors
 from weights.encoders import ENCODERS
-from weights.importer import HUB_FILES, canonical, place_of, read_tensors
+from weights.importer import HUB_FILES, canonical, place_of, stored_tensors
 from weights.signal_encoder import SignalCheckpoint, SignalShape, signal_tensors
 from weights.stored.folder import CONFIG, FolderModel, read_json
 
@@ -74,8 +74,8 @@ def load_encoder(source: str | Path) -> EncoderCheckpoint:
             f"{source}: given {shape.family}, {model.architecture.uses}; allowed an encoder of text"
         )
     pooling = _pooling(model.folder, str(source), shape)
-    tensors = canonical(model, shape, read_tensors(model), partial(encoder_tensors, shape))
-    return EncoderCheckpoint(shape, tensors, str(source), model.folder, pooling=pooling)
+    tensors = canonical(model, shape, stored_tensors(model), partial(encoder_tensors, shape))
+    return EncoderCheckpoint(shape, dict(tensors), str(source), model.folder, pooling=pooling)
 
 
 def load_any_encoder(source: str | Path) -> EncoderCheckpoint | SignalCheckpoint:
@@ -99,11 +99,11 @@ def _folder_of(source: str | Path) -> _Folder:
 
 def _signal(model: _Folder, shape: SignalShape) -> SignalCheckpoint:
     """Read an encoder of a signal; a pooler is there or not, which config.json does not say."""
-    tensors = read_tensors(model)
-    if not any(name.startswith(POOLER) for name in tensors):
+    stored = stored_tensors(model)
+    if not any(name.startswith(POOLER) for name in stored):
         shape = replace(shape, pooled=0)
-    tensors = canonical(model, shape, tensors, partial(signal_tensors, shape))
-    return SignalCheckpoint(shape, tensors, model.source, model.folder)
+    tensors = canonical(model, shape, stored, partial(signal_tensors, shape))
+    return SignalCheckpoint(shape, dict(tensors), model.source, model.folder)
 
 
 def _pooling(folder: Path, source: str, shape: EncoderShape) -> Pooling | None:

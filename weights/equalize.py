@@ -18,40 +18,47 @@ A norm of integers has no negative gain. `positive` turns the channels in front 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from weights.checkpoint import Checkpoint, CheckpointError, CheckpointShape, Tensors
+from weights.checkpoint import (
+    Checkpoint,
+    CheckpointError,
+    CheckpointShape,
+    Group,
+    Tensors,
+    with_layers,
+)
 
 Reals = npt.NDArray[np.float64]
 
 
-def value_factors(checkpoint: Checkpoint, layer: int) -> npt.NDArray[np.float32]:
+def value_factors(shape: CheckpointShape, tensors: Tensors, layer: int) -> npt.NDArray[np.float32]:
     """Return r (K/V heads * D,) float32: sqrt(range of v_j / range of its rows of W_o).
 
     The range of v_j is estimated without data by the standard deviation that its weights give it
     when the normalised inputs are uncorrelated: the length of gain * W_v[:, j].
     """
-    output = checkpoint.linear(f"h.{layer}.o")[0].astype(np.float64)
-    rows = np.square(output).sum(axis=1)[_rows_of_values(checkpoint.shape)]
-    return balancing(_spread(checkpoint, layer, "norm1", "v"), np.sqrt(rows.sum(axis=0)))
+    output = tensors[f"h.{layer}.o.weight"].astype(np.float64)
+    rows = np.square(output).sum(axis=1)[_rows_of_values(shape)]
+    return balancing(_spread(tensors, layer, "norm1", "v"), np.sqrt(rows.sum(axis=0)))
 
 
-def inner_factors(checkpoint: Checkpoint, layer: int) -> npt.NDArray[np.float32]:
+def inner_factors(tensors: Tensors, layer: int) -> npt.NDArray[np.float32]:
     """Return r (F,) float32 of a gated feed-forward: sqrt(range of act_j / range of row j of down).
 
     The range of act_j = silu(gate_j) * up_j is estimated as the product of those of its factors.
     """
-    given = _spread(checkpoint, layer, "norm2", "up") * _spread(checkpoint, layer, "norm2", "gate")
-    return act_factors(checkpoint, layer, given)
+    given = _spread(tensors, layer, "norm2", "up") * _spread(tensors, layer, "norm2", "gate")
+    return balancing(given, act_readers(tensors, layer))
 
 
-def act_factors(checkpoint: Checkpoint, layer: int, given: Reals) -> npt.NDArray[np.float32]:
-    """Return r (F,) float32: sqrt(range of act_j, which is given / range of row j of down)."""
-    down = checkpoint.linear(f"h.{layer}.down")[0].astype(np.float64)
-    return balancing(given, np.sqrt(np.square(down).sum(axis=1)))
+def act_readers(tensors: Tensors, layer: int) -> Reals:
+    """Return the range (F,) of every row of down."""
+    down = tensors[f"h.{layer}.down.weight"].astype(np.float64)
+    lengths: Reals = np.sqrt(np.square(down).sum(axis=1))
+    return lengths
 
 
 def balancing(given: Reals, taken: Reals) -> npt.NDArray[np.float32]:
@@ -68,12 +75,12 @@ def balancing(given: Reals, taken: Reals) -> npt.NDArray[np.float32]:
     return factors
 
 
-def _spread(checkpoint: Checkpoint, layer: int, norm: str, name: str) -> Reals:
+def _spread(tensors: Tensors, layer: int, norm: str, name: str) -> Reals:
     """Return the standard deviation of a layer's outputs for uncorrelated normalised inputs."""
-    weight = checkpoint.linear(f"h.{layer}.{name}")[0].astype(np.float64)
+    weight = tensors[f"h.{layer}.{name}.weight"].astype(np.float64)
     gain = np.ones(len(weight))
-    if checkpoint.shape.pre_norms:
-        gain = checkpoint.norm(f"h.{layer}.{norm}")[0].astype(np.float64)
+    if f"h.{layer}.{norm}.weight" in tensors:
+        gain = tensors[f"h.{layer}.{norm}.weight"].astype(np.float64)
     spread: Reals = np.sqrt(np.square(gain[:, None] * weight).sum(axis=0))
     return spread
 
@@ -94,16 +101,18 @@ def _by_row(shape: CheckpointShape, values: npt.NDArray[np.float32]) -> npt.NDAr
 
 def equalize(checkpoint: Checkpoint) -> Checkpoint:
     """Return an equal model whose value channels, and gated channels, have balanced ranges."""
-    shape, tensors = checkpoint.shape, dict(checkpoint.tensors)
-    for layer in range(shape.layers):
-        values = value_factors(checkpoint, layer)
+    shape = checkpoint.shape
+
+    def change(layer: int, tensors: Group) -> None:
+        values = value_factors(shape, tensors, layer)
         pairs = [("v", values, "o", _by_row(shape, values))]
         if shape.gated:
-            inner = inner_factors(checkpoint, layer)
+            inner = inner_factors(tensors, layer)
             pairs.append(("up", inner, "down", inner))
         for source, columns, reader, rows in pairs:
             _rescale(tensors, f"h.{layer}.{source}", columns, f"h.{layer}.{reader}", rows)
-    return replace(checkpoint, tensors=tensors)
+
+    return with_layers(checkpoint, change)
 
 
 def balance(checkpoint: Checkpoint, channels: Mapping[str, Sequence[float]]) -> Checkpoint:
@@ -111,8 +120,9 @@ def balance(checkpoint: Checkpoint, channels: Mapping[str, Sequence[float]]) -> 
 
     channels["h.{l}.values"] are those of values, channels["h.{l}.inner"] the gated ones.
     """
-    shape, tensors = checkpoint.shape, dict(checkpoint.tensors)
-    for layer in range(shape.layers):
+    shape = checkpoint.shape
+
+    def change(layer: int, tensors: Group) -> None:
         at = f"h.{layer}"
         if f"{at}.values" in channels:
             values = np.array(channels[f"{at}.values"], np.float32)
@@ -120,7 +130,8 @@ def balance(checkpoint: Checkpoint, channels: Mapping[str, Sequence[float]]) -> 
         if shape.gated:
             inner = np.array(channels[f"{at}.inner"], np.float32)
             _rescale(tensors, f"{at}.up", inner, f"{at}.down", inner)
-    return replace(checkpoint, tensors=tensors)
+
+    return with_layers(checkpoint, change)
 
 
 def positive(checkpoint: Checkpoint) -> Checkpoint:
@@ -130,11 +141,13 @@ def positive(checkpoint: Checkpoint) -> Checkpoint:
 
     Raises:
         CheckpointError: a LayerNorm has one; the mean of a row is another with a channel negated.
+            It is raised when the layer is made.
     """
-    shape, tensors = checkpoint.shape, dict(checkpoint.tensors)
+    shape = checkpoint.shape
     pairs = [("q_norm", "q"), ("k_norm", "k")] if shape.head_norms else []
     pairs += [("o_norm", "o"), ("down_norm", "down")] if shape.part_norms else []
-    for layer in range(shape.layers):
+
+    def change(layer: int, tensors: Group) -> None:
         for norm, source in pairs:
             name = f"h.{layer}.{norm}.weight"
             gain = tensors[name]
@@ -146,15 +159,16 @@ def positive(checkpoint: Checkpoint) -> Checkpoint:
                     "a LayerNorm here"
                 )
             at = f"h.{layer}.{source}"
-            weight, _ = checkpoint.linear(at)
-            signs = np.tile(np.where(gain < 0, -1, 1), weight.shape[1] // gain.size)
+            columns = tensors[f"{at}.weight"].shape[1]
+            signs = np.tile(np.where(gain < 0, -1, 1), columns // gain.size)
             _rescale(tensors, at, signs.astype(np.float32))
             tensors[name] = np.abs(gain)
-    return replace(checkpoint, tensors=tensors)
+
+    return with_layers(checkpoint, change) if pairs else checkpoint
 
 
 def _rescale(
-    tensors: Tensors,
+    tensors: Group,
     source: str,
     columns: npt.NDArray[np.float32],
     reader: str = "",

@@ -21,14 +21,21 @@ from weights.checkpoint import (
     Checkpoint,
     CheckpointError,
     CheckpointShape,
-    Tensors,
-    check_tensors,
+    Float32,
+    Group,
+    GroupedTensors,
+    check_numbers,
+    check_sizes,
+    digest,
     expected_tensors,
+    group_of,
+    rewritten,
     shortened,
+    tensors_of,
 )
 from weights.shipped import shipped
 from weights.stored.folder import CONFIG, INDEX, WEIGHTS, FolderModel, architecture_of, read_json
-from weights.stored.form import StoredModel
+from weights.stored.form import StoredModel, StoredTensor
 from weights.stored.gguf_file import GgufModel
 from weights.stored.gguf_header import gguf_within, is_gguf
 from weights.tokenizer import END_FILES, TOKENIZER_FILES
@@ -66,11 +73,25 @@ def load_checkpoint(
     model, place = _opened(source, revision, HUB_FILES)
     shape = model.architecture.shape(model.config)
     short = shortened(str(source), shape, context)
-    tensors = canonical(model, shape, read_tensors(model), partial(expected_tensors, shape))
-    if shape.positions:
-        tensors["positions"] = tensors["positions"][: short.context]
+    tensors = canonical(model, shape, stored_tensors(model), partial(expected_tensors, shape))
     folder, file = (place, None) if place.is_dir() and short == shape else (None, place)
-    return Checkpoint(short, tensors, str(source), folder, file)
+    found = Checkpoint(shape, tensors, str(source), folder, file)
+    if short != shape:
+        found = _shortened(found, short)
+    digest(found)  # which reads all that is to be refused
+    return found
+
+
+def _shortened(checkpoint: Checkpoint, shape: CheckpointShape) -> Checkpoint:
+    """Return a checkpoint with fewer positions, also of those that are learned."""
+
+    def make(group: str) -> Group:
+        found = tensors_of(checkpoint.tensors, group)
+        if "positions" in found:
+            found["positions"] = found["positions"][: shape.context]
+        return found
+
+    return rewritten(checkpoint, make, shape)
 
 
 def load_shape(
@@ -136,48 +157,55 @@ def parse_config(config: dict[str, Any], source: str) -> tuple[Architecture, Che
 def canonical(
     model: StoredModel,
     shape: CheckpointShape,
-    tensors: Tensors,
+    stored: dict[str, StoredTensor],
     wanted: Callable[[], dict[str, tuple[int, ...]]],
-) -> Tensors:
-    """Return tensors by the names of a layout under the names of a Checkpoint.
+) -> GroupedTensors:
+    """Return stored tensors, which are read when asked for, under the names of a Checkpoint.
 
     Args:
         model: what is stored.
         shape: its dimensions.
-        tensors: by the names of the layout.
+        stored: by the names of the layout.
         wanted: returns name and shape of every tensor of a Checkpoint.
 
     Raises:
-        CheckpointError: a tensor is missing, misshapen or not finite.
+        CheckpointError: a tensor is missing or misshapen; not finite, when it is read.
     """
     source, architecture = model.config.source, model.architecture
-    if shape.layers > len(tensors):  # before a table of that many layers is made
+    if shape.layers > len(stored):  # before a table of that many layers is made
         raise CheckpointError(
             f"{source}: {model.config.place(architecture.layers_field)}: given {shape.layers}, "
-            f"allowed at most the number of tensors, {len(tensors)}"
+            f"allowed at most the number of tensors, {len(stored)}"
         )
     layout = model.layout(shape)
     if shape.tied and shape.vocab:
-        _drop_tied_head(architecture, tensors, layout, source)
+        _drop_tied_head(architecture, stored, layout, source)
     expected = wanted()
     sizes = {one.name: one.size(expected) for one in layout}
-    check_tensors(source, shape.family, sizes, tensors)
-    found: Tensors = {}
+    check_sizes(source, shape.family, sizes, {name: one.shape for name, one in stored.items()})
+    groups: dict[str, list[Stored]] = {}
     for one in layout:
-        found |= one.read(tensors.pop(one.name), expected)
-    return architecture.multiplied(model.config, shape, found)
+        groups.setdefault(group_of(one.parts[0]), []).append(one)
+
+    def make(group: str) -> Group:
+        found: Group = {}
+        for one in groups.get(group, ()):  # a tied head is of none
+            found |= one.read(_numbers(source, one.name, stored[one.name]), expected)
+        return architecture.multiplied(model.config, shape, found)
+
+    return GroupedTensors(expected, make)
 
 
 def _drop_tied_head(
-    architecture: Architecture, tensors: Tensors, layout: list[Stored], source: str
+    architecture: Architecture, stored: dict[str, StoredTensor], layout: list[Stored], source: str
 ) -> None:
     """Drop a stored head that is the token table, or stands for it; another one contradicts it."""
     table = next(one.name for one in layout if one.parts == ("embed",))
-    head = tensors.pop(architecture.head, None)
-    if head is None:
+    head = stored.pop(architecture.head, None)
+    if head is None or stored.setdefault(table, head) is head:
         return
-    tensors.setdefault(table, head)
-    if head.shape != tensors[table].shape or head.tobytes() != tensors[table].tobytes():
+    first, second = (_float32(one).view(np.uint32) for one in (head, stored[table]))
+    if not np.array_equal(first, second):
         raise CheckpointError(
             f"{source}: tensor {architecture.head!r}: given another one than {table!r}, allowed an "
             "equal one or none, since config.json ties them (tie_word_embeddings)"
@@ -227,14 +255,14 @@ def _fetch(source: str, revision: str | None, files: Sequence[str]) -> Path:
     return Path(found)
 
 
-def read_tensors(model: StoredModel) -> Tensors:
-    """Read all tensors as float32, by the names of the layout.
+def stored_tensors(model: StoredModel) -> dict[str, StoredTensor]:
+    """Return all tensors, none of them read yet, by the names of the layout.
 
     Raises:
         CheckpointError: a file is damaged, a tensor is there twice or of another type.
     """
     source = model.config.source
-    tensors: Tensors = {}
+    found: dict[str, StoredTensor] = {}
     for one in model.tensors():
         key = model.key(one.name)
         if key is None:
@@ -244,8 +272,20 @@ def read_tensors(model: StoredModel) -> Tensors:
                 f"{source}: tensor {one.name!r}: given dtype {one.dtype}, "
                 f"allowed {', '.join(model.dtypes)}"
             )
-        if key in tensors:
+        if key in found:
             raise CheckpointError(f"{source}: tensor {one.name!r}: given twice, allowed once")
-        with np.errstate(over="ignore"):  # what is too large becomes infinite, refused as such
-            tensors[key] = np.ascontiguousarray(one.load().astype(np.float32))
-    return tensors
+        found[key] = one
+    return found
+
+
+def _float32(one: StoredTensor) -> Float32:
+    """Read a tensor."""
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, refused as such
+        return np.ascontiguousarray(one.load().astype(np.float32, copy=False))
+
+
+def _numbers(source: str, name: str, one: StoredTensor) -> Float32:
+    """Read a tensor. Raises CheckpointError if it is not finite."""
+    found = _float32(one)
+    check_numbers(source, name, found)
+    return found

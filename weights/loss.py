@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,7 +21,7 @@ from weights.calibrate import PIECE
 from weights.checkpoint import Checkpoint
 from weights.corpus import read_end, windows
 from weights.model import QuantizedModel
-from weights.reference import LOGITS, bits_per_byte, forward
+from weights.reference import LOGITS, Floats, bits_per_byte, logits_of
 from weights.sink import behind_sink, with_sink
 from weights.tokenizer import BYTES, Tokenizer, TokenizerError
 
@@ -35,6 +35,8 @@ MULTIPLICATIONS = 1 << 37
 """Of both networks for MOST tokens; a larger model gets fewer of them."""
 AT_ONCE = 512
 """Tokens that both networks work on at once."""
+TOGETHER = 64
+"""Batches that go through a layer of the float network together; the stream of all is held."""
 ROW = 256
 """Tokens of a row, at most."""
 BYTES_PER_TOKEN = 8
@@ -121,9 +123,8 @@ def measure_loss(
     sink = None if model.sink is None else model.sink.token
     bits = np.zeros(2)
     equal = 0
-    for ids in _batches(rows, model.shape.vocab):
+    for ids, floats in _floats(checkpoint, _batches(rows, model.shape.vocab), sink):
         with np.errstate(over="ignore", invalid="ignore"):  # infinite bits are no loss to accept
-            floats = forward(checkpoint, with_sink(ids, sink))[:, model.first :]
             logits = integers(model, ids) * unit
             cap = checkpoint.shape.logit_cap
             networks = floats, np.tanh(logits / cap) * cap if cap else logits
@@ -139,6 +140,22 @@ def measure_loss(
         guessed_bits(model.shape.vocab, tokens, size),
         equal / sum(row.ids.size for row in rows),
     )
+
+
+def _floats(
+    checkpoint: Checkpoint, batches: Iterable[npt.NDArray[np.int64]], sink: int | None
+) -> Iterator[tuple[npt.NDArray[np.int64], Floats]]:
+    """Yield batches, each with its logits of the float network behind a sink.
+
+    The network is read once for TOGETHER of them.
+    """
+    ahead = iter(batches)
+    while some := list(islice(ahead, TOGETHER)):
+        found = logits_of(checkpoint, [with_sink(ids, sink) for ids in some])
+        for ids in some:
+            with np.errstate(over="ignore", invalid="ignore"):
+                floats = next(found)[:, int(sink is not None) :]
+            yield ids, floats
 
 
 def _batches(rows: Sequence[TextRow], vocab: int) -> Iterator[npt.NDArray[np.int64]]:
@@ -167,8 +184,7 @@ def import_rows(
     Raises:
         LossError, TokenizerError: as `rows_of`.
     """
-    weights = sum(tensor.size for tensor in checkpoint.tensors.values())
-    tokens = max(LEAST, min(MOST, MULTIPLICATIONS // weights))
+    tokens = max(LEAST, min(MOST, MULTIPLICATIONS // checkpoint.parameters))
     length = min(checkpoint.shape.context - int(sink is not None), ROW)
     count = max(1, tokens // length)
     return rows_of(checkpoint, tokenizer, read_end(), length, count, sink)

@@ -43,7 +43,7 @@ def with_outliers(checkpoint: Checkpoint, tokens: npt.NDArray[np.int64]) -> Chec
     streams: list[Reals] = []
 
     def observe(name: str, values: Floats) -> None:
-        if name == "residual":
+        if name.endswith("residual"):
             streams.append(values.reshape(-1, shape.hidden).astype(np.float64))
 
     forward(checkpoint, tokens, observe)

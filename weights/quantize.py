@@ -109,19 +109,22 @@ def quantize(
     model = positive(model_of(checkpoint, scales))
     shape, recipe = checkpoint.shape, recipe or WeightRecipe()
     learned = _learned(moments, scales)
-    tables = [model.tensors[name] for name in ("embed", "positions") if name in model.tensors]
+    names = [name for name in ("embed", "positions") if name in model.tensors]
     # The row of position 0 is used by nobody where that position is a sink.
-    used = [tables[0], *(table[int(scales.sink is not None) :] for table in tables[1:])]
-    tops = (float(max(table.max(), -table.min())) for table in used)
+    skipped = {"positions": int(scales.sink is not None)}
+    tops = [_largest(model.tensors[name][skipped.get(name, 0) :]) for name in names]
     shifts = _stream_shifts(scales, shape.layers)
     largest = max(range_of(scales, "residual") / 2.0 ** sum(shifts), *tops)
     residual = largest * RESIDUAL_MARGIN / INT16_MAX
     named = {"residual": residual}
     named["logits"] = range_of(scales, "logits") * RESIDUAL_MARGIN / INT16_MAX
-    embeddings = [_integer_rows(table, residual) for table in tables]
-    blocks = []
+    embeddings = [_integer_rows(model.tensors[name], residual) for name in names]
+    blocks: list[Block] = []
+    at_sink: list[tuple[Floats, Floats]] = []
+    ahead = iter(()) if scales.sink is None else sink_rows(model, scales.sink)
     for layer, shift in enumerate(shifts):
         residual *= 2.0**shift
+        at_sink.extend(itertools.islice(ahead, 1))
         block = _quantize_block(model, scales, layer, residual, named, recipe, learned)
         blocks.append(replace(block, stream_shift=shift))
     final = _norm(model, scales, "norm", residual)
@@ -136,7 +139,7 @@ def quantize(
         final_norm=final.norm,
         head=_joined(logits),
         scales=named,
-        sink=None if scales.sink is None else _sink(model, scales.sink, named),
+        sink=None if scales.sink is None else _sink(shape, scales.sink, at_sink, named),
     )
 
 
@@ -152,6 +155,11 @@ def _stream_shifts(scales: ActivationScales, layers: int) -> list[int]:
     # Counted from the last one, which has all of the range.
     bits = np.floor(np.log2(ranges[-1] / ranges)).astype(int)
     return [0, *(int(before - after) for before, after in itertools.pairwise(bits))]
+
+
+def _largest(table: Floats) -> float:
+    """Return the largest magnitude of a table."""
+    return float(max(table.max(), -table.min()))
 
 
 def _integer_rows(table: Floats, unit: float) -> npt.NDArray[np.int16]:
@@ -171,7 +179,12 @@ def _head_in_pieces(model: Checkpoint, unit: float) -> Iterator[tuple[Reals, Rea
         yield weight.astype(np.float64), bias.astype(np.float64), unit
 
 
-def _sink(model: Checkpoint, token: int, named: dict[str, float]) -> Sink:
+def _sink(
+    shape: CheckpointShape,
+    token: int,
+    rows: list[tuple[Floats, Floats]],
+    named: dict[str, float],
+) -> Sink:
     """Return keys and values of a token at position 0, in the units of those behind it."""
 
     def integers(rows: Floats, name: str) -> npt.NDArray[np.int8]:
@@ -179,8 +192,8 @@ def _sink(model: Checkpoint, token: int, named: dict[str, float]) -> Sink:
         found: npt.NDArray[np.int8] = to_int(rows / units, np.int8, -INT8_MAX, INT8_MAX)
         return found
 
-    keys, values = sink_rows(model, token)
-    key = "k_norm" if model.shape.head_norms else "k"
+    keys, values = (np.stack(part) for part in zip(*rows, strict=True))
+    key = "k_norm" if shape.head_norms else "k"
     return Sink(token, integers(keys, key), integers(values, "v"))
 
 

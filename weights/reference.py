@@ -7,7 +7,7 @@ tests/oracles checks this module against transformers for every architecture.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from weights.checkpoint import Checkpoint, CheckpointShape
-from weights.decoder import decoder
+from weights.decoder import block, head
 from weights.shape import NormKind
 
 Floats = npt.NDArray[np.floating[Any]]
+Tokens = npt.NDArray[np.integer[Any]]
 Observer = Callable[[str, Floats], None]
 """Called with the name and the values of an intermediate tensor, (..., channels) float32."""
 
@@ -113,23 +114,21 @@ def _ignore(name: str, values: Floats) -> None:
     """Observe nothing."""
 
 
-def forward(
-    checkpoint: Checkpoint, tokens: npt.NDArray[np.integer[Any]], observe: Observer = _ignore
-) -> Floats:
+def forward(checkpoint: Checkpoint, tokens: Tokens, observe: Observer = _ignore) -> Floats:
     """Return the logits of rows of tokens that start at position 0.
 
     Args:
         checkpoint: the model.
         tokens: (B, T) integer ids, T at most the context.
-        observe: is called with "residual" (the stream after the embedding and after each add),
-            "addend" (what is added), "h.{l}.norm1", "h.{l}.norm2" and "norm" (normalised, before
-            gain and bias; without norms before parts the stream that these read), "h.{l}.q", ".k",
-            ".v", with norms of them ".q_norm" and ".k_norm" (behind gain and bias, rows or heads),
-            with rotary positions ".q_rope" and ".k_rope" (B, heads, T, D), ".scores" (natural,
-            masked entries left out, (n,)), ".ctx", with a gate ".gate" and ".silu" (the activation
-            of it), ".up", ".act" (the input of the down projection), with norms behind parts ".o"
-            and ".down" in front of these and ".o_norm" and ".down_norm" (before gain and bias),
-            and "logits".
+        observe: is called with "residual" (the stream after the embedding), "h.{l}.residual" (after
+            each add of a layer), "h.{l}.addend" (what is added), "h.{l}.norm1", "h.{l}.norm2" and
+            "norm" (normalised, before gain and bias; without norms before parts the stream that
+            these read), "h.{l}.q", ".k", ".v", with norms of them ".q_norm" and ".k_norm" (behind
+            gain and bias, rows or heads), with rotary positions ".q_rope" and ".k_rope" (B, heads,
+            T, D), ".scores" (natural, masked entries left out, (n,)), ".ctx", with a gate ".gate"
+            and ".silu" (the activation of it), ".up", ".act" (the input of the down projection),
+            with norms behind parts ".o" and ".down" in front of these and ".o_norm" and
+            ".down_norm" (before gain and bias), and "logits".
 
     Returns:
         (B, T, V) float32.
@@ -137,23 +136,62 @@ def forward(
     Raises:
         ValueError: wrong type or rank, too many positions, or an id outside the vocabulary.
     """
-    check_tokens("forward", checkpoint, tokens)
-    return decoder(_Numpy(checkpoint, tokens, observe), checkpoint.shape)
+    return next(logits_of(checkpoint, [tokens], observe))
+
+
+def logits_of(
+    checkpoint: Checkpoint, batches: Sequence[Tokens], observe: Observer = _ignore
+) -> Iterator[Floats]:
+    """Yield what `forward` returns of each batch; every layer is read once for all of them."""
+    for tokens in batches:
+        check_tokens("forward", checkpoint, tokens)
+    passes = [_Numpy(checkpoint, tokens, observe) for tokens in batches]
+    rows = [do.embedding() for do in passes]
+    for _ in _layers(passes, rows):
+        pass
+    rows = [do.norm("norm", x) for do, x in zip(passes, rows, strict=True)]
+    for do, x in zip(passes, rows, strict=True):
+        yield head(do, checkpoint.shape, x)
 
 
 def watch(
-    checkpoint: Checkpoint,
-    tokens: npt.NDArray[np.integer[Any]],
-    observe: Observer,
-    first: int = 0,
-) -> None:
-    """Run the forward pass for an observer alone, of the positions from `first` on.
+    checkpoint: Checkpoint, batches: Sequence[Tokens], observe: Observer, first: int = 0
+) -> Iterator[int]:
+    """Run forward passes for an observer alone, of the positions from `first` on.
 
     It sees what `forward` shows but for the scores, and logits of a large vocabulary in pieces.
-    Other arguments and errors as of `forward`.
+    Every layer is read once: all batches go through it before the next one.
+
+    Args:
+        checkpoint: the model.
+        batches: of tokens as of `forward`.
+        observe: as of `forward`.
+        first: position.
+
+    Yields:
+        the number of each layer, when all batches are through; the logits come behind the last.
+
+    Raises:
+        ValueError: as of `forward`.
     """
-    check_tokens("watch", checkpoint, tokens)
-    decoder(_Watched(checkpoint, tokens, observe, first), checkpoint.shape)
+    for tokens in batches:
+        check_tokens("watch", checkpoint, tokens)
+    passes = [_Watched(checkpoint, tokens, observe, first) for tokens in batches]
+    rows = [do.embedding() for do in passes]
+    yield from _layers(passes, rows)
+    for number, do in enumerate(passes):
+        rows[number] = do.norm("norm", rows[number])
+    for do, x in zip(passes, rows, strict=True):
+        head(do, checkpoint.shape, x)
+
+
+def _layers(passes: Sequence[_Numpy], rows: list[Floats]) -> Iterator[int]:
+    """Replace the streams of passes by those behind each layer; yield its number then."""
+    shape = passes[0].shape
+    for layer in range(shape.layers):
+        for number, do in enumerate(passes):
+            rows[number] = block(do, shape, layer, rows[number])
+        yield layer
 
 
 @dataclass(frozen=True)
@@ -161,7 +199,7 @@ class _Numpy:
     """The operations of a decoder on arrays of float32."""
 
     checkpoint: Checkpoint
-    tokens: npt.NDArray[np.integer[Any]]
+    tokens: Tokens
     observe: Observer
 
     @property
@@ -187,7 +225,8 @@ class _Numpy:
         if name.endswith((".q_norm", ".k_norm")):
             return self.seen(name, result)
         self.seen(name, n)
-        return self.seen("addend", result) if name.endswith((".o_norm", ".down_norm")) else result
+        added = name.endswith((".o_norm", ".down_norm"))
+        return self.seen(_beside(name, "addend"), result) if added else result
 
     def linear(self, name: str, x: Floats) -> Floats:
         if name == "head":
@@ -200,7 +239,7 @@ class _Numpy:
         weight, bias = self.checkpoint.linear(name)
         values: Floats = x @ weight + bias
         added = name.endswith((".o", ".down")) and not self.shape.part_norms
-        return self.seen("addend" if added else name, values)
+        return self.seen(_beside(name, "addend") if added else name, values)
 
     def heads(self, name: str, x: Floats, count: int) -> Floats:
         return x.reshape(*x.shape[:2], count, -1).transpose(0, 2, 1, 3)
@@ -238,7 +277,12 @@ class _Numpy:
         return self.seen(name, a * b)
 
     def add(self, name: str, a: Floats, b: Floats) -> Floats:
-        return self.seen("residual", a + b)
+        return self.seen(_beside(name, "residual"), a + b)
+
+
+def _beside(name: str, part: str) -> str:
+    """Return the name of something else in the same layer."""
+    return f"{name.rpartition('.')[0]}.{part}"
 
 
 @dataclass(frozen=True)

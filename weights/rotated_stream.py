@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from weights.checkpoint import Checkpoint, CheckpointShape, Float32, Tensors
+from weights.checkpoint import Checkpoint, CheckpointShape, Float32, Group, rewritten, tensors_of
 
 Reals = npt.NDArray[np.float64]
 AT_ONCE = 1 << 12
@@ -48,27 +48,47 @@ def rotatable(shape: CheckpointShape) -> bool:
 
 def rotated(checkpoint: Checkpoint) -> Checkpoint:
     """Return an equal model with a rotated stream; gains are 1, and the head is one of its own."""
-    shape, tensors = checkpoint.shape, dict(checkpoint.tensors)
+    shape = checkpoint.shape
     assert rotatable(shape)
     turn = orthogonal(shape.hidden)
-    for name in ("embed", "positions"):
-        if name in tensors:
-            tensors[name] = _written(tensors[name], turn)
     readers = {"norm1": ("q", "k", "v"), "norm2": ("gate", "up") if shape.gated else ("up",)}
-    for layer in range(shape.layers):
+
+    def make(group: str) -> Group:
+        if group in ("norm", "head"):
+            return _end(checkpoint, group, turn)
+        tensors = tensors_of(checkpoint.tensors, group)
+        if not group.startswith("h."):
+            return {name: _written(table, turn) for name, table in tensors.items()}
         for norm, names in readers.items():
-            _fold(tensors, f"h.{layer}.{norm}", [f"h.{layer}.{name}" for name in names], turn)
-        for name in (f"h.{layer}.o", f"h.{layer}.down"):
+            _fold(tensors, f"{group}.{norm}", [f"{group}.{name}" for name in names], turn)
+        for name in (f"{group}.o", f"{group}.down"):
             tensors[f"{name}.weight"] = _written(tensors[f"{name}.weight"], turn)
             if f"{name}.bias" in tensors:
                 tensors[f"{name}.bias"] = _written(tensors[f"{name}.bias"][None], turn)[0]
-    tensors["head.weight"] = checkpoint.head
-    _fold(tensors, "norm", ["head"], turn)
-    tensors["head"] = tensors.pop("head.weight")
+        return tensors
+
     biases = shape.biases
     if shape.norm == "layernorm":
         biases = tuple(dict.fromkeys((*biases, "q", "k", "v", "up", *readers["norm2"], "head")))
-    return replace(checkpoint, shape=replace(shape, tied=False, biases=biases), tensors=tensors)
+    return rewritten(checkpoint, make, replace(shape, tied=False, biases=biases))
+
+
+def _end(checkpoint: Checkpoint, group: str, turn: Reals) -> Group:
+    """Return the last norm, or the head behind it, of the rotated model."""
+    tensors = tensors_of(checkpoint.tensors, "norm")
+    names = []
+    if group == "head":
+        tensors |= tensors_of(checkpoint.tensors, "head")
+        table = (
+            tensors_of(checkpoint.tensors, "embed")["embed"].T if checkpoint.shape.tied else None
+        )
+        tensors["head.weight"] = tensors.pop("head") if table is None else table
+        names = ["head"]
+    _fold(tensors, "norm", names, turn)
+    if group == "norm":
+        return tensors
+    found = {"head": tensors["head.weight"]}
+    return found | {name: tensors[name] for name in ("head.bias",) if name in tensors}
 
 
 def _written(rows: Float32, turn: Reals) -> Float32:
@@ -79,7 +99,7 @@ def _written(rows: Float32, turn: Reals) -> Float32:
     return result
 
 
-def _fold(tensors: Tensors, norm: str, names: list[str], turn: Reals) -> None:
+def _fold(tensors: Group, norm: str, names: list[str], turn: Reals) -> None:
     """Make gain and bias of a norm, and the rotation, parts of the layers that read it."""
     gain = tensors[f"{norm}.weight"].astype(np.float64)
     bias = tensors.get(f"{norm}.bias")

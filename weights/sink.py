@@ -12,21 +12,17 @@ begins at position 1, and scales are those of the positions behind the first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from weights.checkpoint import Checkpoint
-from weights.reference import Floats, watch
+from weights.reference import Floats, Tokens, watch
 
 LOUDER = 8.0
 """A first position whose stream is so many times louder than all others is a sink."""
 LOOKED_AT = 128
 """Positions that are compared with the first one."""
-
-Tokens = npt.NDArray[np.integer[Any]]
 
 
 def is_sink(checkpoint: Checkpoint, tokens: Tokens) -> bool:
@@ -34,11 +30,13 @@ def is_sink(checkpoint: Checkpoint, tokens: Tokens) -> bool:
     loudest = np.zeros(min(tokens.size, LOOKED_AT))
 
     def observe(name: str, values: Floats) -> None:
-        if name == "residual":
+        if name.endswith("residual"):
             np.maximum(loudest, np.abs(values[0]).max(axis=-1), out=loudest)
 
     with np.errstate(over="ignore", invalid="ignore"):  # refused by who measures
-        watch(checkpoint, tokens[None, :LOOKED_AT], observe)
+        for layer in watch(checkpoint, [tokens[None, :LOOKED_AT]], observe):
+            if layer == checkpoint.shape.layers - 1:
+                break  # logits say nothing
     return loudest.size > 1 and bool(loudest[0] > LOUDER * loudest[1:].max())
 
 
@@ -54,16 +52,14 @@ def behind_sink(ids: Sequence[int], sink: int | None) -> list[int]:
     return list(ids[1:] if len(ids) > 1 and ids[0] == sink else ids)
 
 
-def sink_rows(model: Checkpoint, sink: int) -> tuple[Floats, Floats]:
-    """Return keys and values (layers, K/V heads * D) float32 of a token at position 0."""
+def sink_rows(model: Checkpoint, sink: int) -> Iterator[tuple[Floats, Floats]]:
+    """Yield key and value (K/V heads * D,) float32 of a token at position 0, layer by layer."""
     seen: dict[str, Floats] = {}
     key = "k_rope" if model.shape.rope else "k_norm" if model.shape.head_norms else "k"
 
     def observe(name: str, values: Floats) -> None:
-        if name.endswith((f".{key}", ".v")):
-            seen[name] = values.reshape(-1)  # of one position
+        seen[name] = values.reshape(-1)  # of one position
 
-    watch(model, np.array([[sink]]), observe)
-    layers = range(model.shape.layers)
-    keys, values = (np.stack([seen[f"h.{i}.{name}"] for i in layers]) for name in (key, "v"))
-    return keys, values
+    for layer in watch(model, [np.array([[sink]])], observe):
+        yield seen[f"h.{layer}.{key}"], seen[f"h.{layer}.v"]
+        seen.clear()

@@ -19,7 +19,7 @@ from spec.isa.weight_formats import GROUPED, SPARSE
 from weights.architecture import Config
 from weights.architectures import ARCHITECTURES
 from weights.calibrate import calibrate
-from weights.checkpoint import Checkpoint, CheckpointShape, Tensors, expected_tensors
+from weights.checkpoint import Checkpoint, CheckpointShape, Float32, Tensors, expected_tensors
 from weights.fixed_point import multiplier, multipliers
 from weights.formats.element import elements
 from weights.formats.linear import NarrowLinear, side_rows
@@ -86,7 +86,7 @@ def shape_of(
 def random_checkpoint(shape: CheckpointShape, seed: int) -> Checkpoint:
     """Return a float model with weights of variance 1 / inputs; equal seeds give equal models."""
     rng = np.random.default_rng(seed)
-    tensors: Tensors = {}
+    tensors: dict[str, Float32] = {}
     for name, size in expected_tensors(shape).items():
         values = rng.standard_normal(size)
         *_, part, kind = f".{name}".split(".")

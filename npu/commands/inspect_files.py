@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -205,7 +206,7 @@ def _dimensions(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
     tables = range(max(len(shape.rotations), 1)) if shape.rope else ()
     rotations = "; ".join(shape.rotation(number).text(shape.head_dim) for number in tables)
     yield "positions", f"rotary, {rotations}" if shape.rope else "learned"
-    yield "parameters", f"{sum(tensor.size for tensor in checkpoint.tensors.values()):,}"
+    yield "parameters", f"{checkpoint.parameters:,}"
 
 
 def _merged(name: str) -> str:
@@ -215,19 +216,19 @@ def _merged(name: str) -> str:
 
 
 def _tensors(checkpoint: Checkpoint) -> FitTable:
-    groups: dict[str, list[str]] = {}
-    for name in checkpoint.tensors:
-        groups.setdefault(_merged(name), []).append(name)
+    groups: dict[str, list[float]] = {}
+    sizes: dict[str, tuple[int, ...]] = {}
+    for name, tensor in checkpoint.tensors.items():  # once: each is read now
+        groups.setdefault(_merged(name), []).append(float(np.abs(tensor).max()))
+        sizes[_merged(name)] = tensor.shape
     table = FitTable(title="Tensors")
     table.name("name")
     for head in ("count", "shape", "parameters", "largest"):
         table.figure(head)
-    for name, members in groups.items():
-        tensors = [checkpoint.tensors[member] for member in members]
-        largest = max(float(np.abs(tensor).max()) for tensor in tensors)
-        size = " x ".join(map(str, tensors[0].shape))
-        total = sum(tensor.size for tensor in tensors)
-        table.add_row(name, f"{len(members)}", size, f"{total:,}", f"{largest:.3g}")
+    for name, largest in groups.items():
+        size, total = sizes[name], len(largest) * math.prod(sizes[name])
+        shown = " x ".join(map(str, size))
+        table.add_row(name, f"{len(largest)}", shown, f"{total:,}", f"{max(largest):.3g}")
     return table
 
 

@@ -23,7 +23,7 @@ from npu.graph.form import Array, GraphError, Operation
 from npu.graph.importers import read
 from npu.graph.passes.canonical.canonicalise import canonicalise
 from npu.graph.passes.facts import Facts
-from weights.checkpoint import Checkpoint, CheckpointError, CheckpointShape, Tensors
+from weights.checkpoint import Checkpoint, CheckpointError, CheckpointShape, Float32
 from weights.reference import forward
 from weights.shape import NormKind
 
@@ -266,7 +266,7 @@ class _Reader:
         norm, head = self._norm(self.end), self._above(LOGITS)
         key = self.graph.type(self._past()[0]).shape
         lanes, kv_heads = key[3], key[1]
-        tensors: Tensors = {"embed": embed.astype(np.float32)}
+        tensors: dict[str, Float32] = {"embed": embed.astype(np.float32)}
         if positions is not None:
             tensors["positions"] = positions.astype(np.float32)
         biases: list[str] = []
@@ -310,13 +310,13 @@ class _Reader:
         self._compare(found)
         return found
 
-    def _take_norm(self, tensors: Tensors, name: str, one: Operation) -> None:
+    def _take_norm(self, tensors: dict[str, Float32], name: str, one: Operation) -> None:
         for part, given in zip(("weight", "bias"), one.inputs[1:], strict=False):
             if given:
                 tensors[f"{name}.{part}"] = self._constant(given).reshape(-1)
 
     def _take_products(
-        self, tensors: Tensors, at: str, block: _Layer, keys: int, biases: list[str]
+        self, tensors: dict[str, Float32], at: str, block: _Layer, keys: int, biases: list[str]
     ) -> int:
         """Take weights and biases of a block; return the columns of q."""
         queries = 0

@@ -220,17 +220,19 @@ def layer_errors(
     sink = None if model.sink is None else model.sink.token
     wrong, whole = np.zeros(layers), np.zeros(layers)
     clipped: list[dict[str, list[int]]] = [{} for _ in range(layers)]
-    for row in rows[: max(1, LOOKED_AT // rows[0].ids.size)]:
-        real: list[Floats] = []
+    some = rows[: max(1, LOOKED_AT // rows[0].ids.size)]
+    real: dict[str, list[Floats]] = {}
 
-        def observe(name: str, values: Floats, real: list[Floats] = real) -> None:
-            if name == "residual":
-                real.append(values[0])
+    def observe(name: str, values: Floats) -> None:
+        if name.endswith(".residual"):
+            real.setdefault(name, []).append(values[0])
 
-        watch(floats, with_sink(row.ids[None], sink), observe, model.first)
+    for _ in watch(floats, [with_sink(row.ids[None], sink) for row in some], observe, model.first):
+        pass
+    for number, row in enumerate(some):
         trace = forward_trace(model, row.ids.tolist())
         for layer, block in enumerate(trace.blocks):
-            stream = real[2 * (layer + 1)]
+            stream = real[f"h.{layer}.residual"][2 * number + 1]
             error = block.resid2 * model.stream_unit(layer) - stream
             wrong[layer] += float(np.square(error).sum())
             whole[layer] += float(np.square(stream).sum())

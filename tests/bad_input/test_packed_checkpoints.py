@@ -133,7 +133,7 @@ PARTS: list[tuple[str, str, Array | None, str]] = [
         "gptq",
         "qweight",
         np.zeros((8, 32), np.int32),
-        r"qzeros': given shape \(2, 4\), allowed \(4,",
+        r"up_proj.weight': given shape \(32, 64\), allowed \(32, 32\)",
     ),
     (
         "gptq",
@@ -149,13 +149,13 @@ PARTS: list[tuple[str, str, Array | None, str]] = [
         "awq",
         "qweight",
         np.zeros((16, 4), np.int32),
-        r"qzeros': given shape \(2, 4\), allowed \(1, 4\)",
+        r"up_proj.weight': given shape \(32, 16\), allowed \(32, 32\)",
     ),
     (
         "awq",
         "qweight",
         np.zeros((32, 2), np.int32),
-        r"qzeros': given shape \(2, 4\), allowed \(2, 2\)",
+        r"up_proj.weight': given shape \(16, 32\), allowed \(32, 32\)",
     ),
     (
         "compressed-tensors",

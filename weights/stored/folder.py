@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import ml_dtypes  # noqa: F401  (tells numpy of bfloat16, for which safetensors asks it by name)
+import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
 from weights.architecture import Architecture, Config, Stored
@@ -98,7 +99,7 @@ class FolderModel:
                 yield from torch_pickle.tensors_of(path, self.source)
                 continue
             try:
-                yield from _of_file(path)
+                yield from _of_file(path, self.source)
             except (SafetensorError, TypeError, OSError) as error:
                 raise CheckpointError(f"{self.source}: {file} cannot be read: {error}") from error
 
@@ -136,12 +137,24 @@ def architecture_of(
     return known[family]
 
 
-def _of_file(path: Path) -> Iterator[StoredTensor]:
-    shard: Any = safe_open(path, framework="np")  # open while a tensor may still be read
-    for name in shard.keys():  # noqa: SIM118 (a safetensors handle is no mapping)
-        piece = shard.get_slice(name)
-        load = partial(shard.get_tensor, name)
-        yield StoredTensor(name, tuple(piece.get_shape()), piece.get_dtype(), load)
+def _of_file(path: Path, source: str) -> Iterator[StoredTensor]:
+    shard: Any
+    with safe_open(path, framework="np") as shard:
+        for name in shard.keys():  # noqa: SIM118 (a safetensors handle is no mapping)
+            piece = shard.get_slice(name)
+            load = partial(_read, path, name, source)
+            yield StoredTensor(name, tuple(piece.get_shape()), piece.get_dtype(), load)
+
+
+def _read(path: Path, name: str, source: str) -> npt.NDArray[Any]:
+    """Return the numbers of a tensor; a file that stays open keeps what was read in memory."""
+    shard: Any
+    try:
+        with safe_open(path, framework="np") as shard:
+            found: npt.NDArray[Any] = shard.get_tensor(name)
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{source}: {path.name} cannot be read: {error}") from error
+    return found
 
 
 def read_json(path: Path, source: str) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def test_shorter_sound_has_fewer_rows() -> None:
     mels = signals(checkpoint, 1)[MELS][0][..., :40]
     found = evaluate(read(checkpoint, shapes={MELS: (1, 20, 40)}), {MELS: mels})[ROWS]
     shape = replace(checkpoint.shape, signal=(20, 40), context=20)
-    tensors = checkpoint.tensors | {"positions": checkpoint.tensors["positions"][:20]}
+    tensors = {**checkpoint.tensors} | {"positions": checkpoint.tensors["positions"][:20]}
     whole = SignalCheckpoint(shape, tensors, "short")
     np.testing.assert_array_equal(found, evaluate(read(whole), {MELS: mels})[ROWS])
 

@@ -196,7 +196,7 @@ def test_options_without_effect() -> None:
 
 def test_shards(folder: Path) -> None:
     """Shards named by an index give the same tensors."""
-    whole = load_checkpoint(folder)
+    whole = dict(load_checkpoint(folder).tensors)
     tensors = load_file(folder / WEIGHTS)
     names = sorted(tensors)
     parts = {"a.safetensors": names[::2], "b.safetensors": names[1::2]}
@@ -206,8 +206,11 @@ def test_shards(folder: Path) -> None:
     index = {"weight_map": {name: file for file, some in parts.items() for name in some}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     read = load_checkpoint(folder)
-    for name, tensor in whole.tensors.items():
+    for name, tensor in whole.items():
         np.testing.assert_array_equal(read.tensors[name], tensor)
+    (folder / "b.safetensors").unlink()
+    with pytest.raises(CheckpointError, match=r"b\.safetensors cannot be read"):
+        list(read.tensors.values())
 
 
 def test_half_precision(folder: Path) -> None:

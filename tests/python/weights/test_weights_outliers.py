@@ -24,7 +24,7 @@ def largest(checkpoint: Checkpoint, tokens: npt.NDArray[np.int64]) -> list[Float
     seen: list[Floats] = []
 
     def observe(name: str, values: Floats) -> None:
-        if name == "residual":
+        if name.endswith("residual"):
             seen.append(np.abs(values).max(axis=(0, 1)))
 
     forward(checkpoint, tokens, observe)

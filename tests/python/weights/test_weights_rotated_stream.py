@@ -34,7 +34,7 @@ def loud(family: str) -> Checkpoint:
     model = random_checkpoint(SHAPES[family], 5)
     embed = model.tensors["embed"].copy()
     embed[LOUD, 11] = 30_000 * embed.std()
-    return replace(model, tensors=model.tensors | {"embed": embed})
+    return replace(model, tensors={**model.tensors, "embed": embed})
 
 
 def keep_largest(seen: dict[str, float], name: str, values: np.ndarray) -> None:
@@ -140,7 +140,7 @@ def test_values_have_their_ranges_near_one_another() -> None:
     model = loud("llama")
     spread = np.exp2(np.linspace(-3, 3, 32)).astype(np.float32)
     name = "h.0.v.weight"
-    model = replace(model, tensors=model.tensors | {name: model.tensors[name] * spread})
+    model = replace(model, tensors={**model.tensors, name: model.tensors[name] * spread})
     tokens = random_tokens(model.shape, 8, 3)[:, 1:]
     scales = calibrate(model, tokens, sink=5)
     reached: list[np.ndarray] = []

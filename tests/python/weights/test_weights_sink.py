@@ -88,7 +88,7 @@ def test_the_constants_are_the_rows_of_the_floats() -> None:
     assert (model.sink.token, model.first) == (SINK, 1)
     seen = {}
     forward(floats, with_sink(text(checkpoint, 1, 6), SINK), lambda n, x: seen.update({n: x}))
-    keys, values = sink_rows(floats, SINK)
+    keys, values = zip(*sink_rows(floats, SINK), strict=True)
     for layer in range(checkpoint.shape.layers):
         first = seen[f"h.{layer}.k_rope"][0, :, 0].reshape(-1)
         np.testing.assert_allclose(keys[layer], first, rtol=1e-4, atol=1e-5)
@@ -172,7 +172,8 @@ def test_nothing_of_the_first_position_is_measured() -> None:
     seen: dict[str, list[np.ndarray]] = {}
     rows = with_sink(tokens, SINK)
     forward(model_of(checkpoint, scales), rows, lambda n, x: seen.setdefault(n, []).append(x))
-    shown = [np.abs(x).max(axis=(0, 2)) for name in ("residual", "addend") for x in seen[name]]
+    parts = [name for name in seen if name.endswith(("residual", "addend"))]
+    shown = [np.abs(x).max(axis=(0, 2)) for name in parts for x in seen[name]]
     loudest = np.max(shown, axis=0)
     assert scales.ranges["residual"] == pytest.approx(loudest[1:].max(), rel=1e-5)
     assert loudest[0] > 100 * loudest[1:].max()
@@ -186,7 +187,11 @@ def test_a_watched_pass_shows_what_a_whole_one_does(monkeypatch: pytest.MonkeyPa
     whole: dict[str, list[np.ndarray]] = {}
     seen: dict[str, list[np.ndarray]] = {}
     forward(checkpoint, rows, lambda n, x: whole.setdefault(n, []).append(x))
-    watch(checkpoint, rows, lambda n, x: seen.setdefault(n, []).append(x), 1)
+
+    def observe(name: str, values: np.ndarray) -> None:
+        seen.setdefault(name, []).append(values)
+
+    assert list(watch(checkpoint, [rows], observe, 1)) == list(range(checkpoint.shape.layers))
     assert [x.shape[1] for x in seen["logits"]] == [5] * 6 + [1]
     pieces = np.concatenate(seen.pop("logits"), axis=1)
     np.testing.assert_allclose(pieces, whole.pop("logits")[0][:, 1:], rtol=1e-4, atol=1e-4)
