@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from weights.checkpoint import Checkpoint, CheckpointError, digest
+from weights.checkpoint import Advance, Checkpoint, CheckpointError, digest, silent
 from weights.corpus import read_corpus, windows
 from weights.equalize import act_readers, balance, balancing, equalize
 from weights.importer import load_checkpoint
@@ -180,6 +180,7 @@ def calibrate(
     *,
     equalized: bool = True,
     sink: int | None = None,
+    advance: Advance = silent,
 ) -> ActivationScales:
     """Measure the activations of the equalised checkpoint on rows of tokens.
 
@@ -189,6 +190,7 @@ def calibrate(
         provenance: anything to be recorded with the scales.
         equalized: False for a checkpoint that is to stay as it is.
         sink: the token that stands in front of every row and is not measured, None for none.
+        advance: is told of every layer.
 
     Raises:
         ScalesError: an activation overflows float32.
@@ -235,6 +237,7 @@ def calibrate(
         for layer in watch(model, batches, observe, int(sink is not None)):
             if sink is not None and model.shape.gated:
                 readers.append(act_readers(model.tensors, layer))
+            advance("layers measured", layer + 1, model.shape.layers)
     ranges = dict(limits)
     if sink is not None:
         ranges |= stream
@@ -430,8 +433,10 @@ def cache_path(checkpoint: Checkpoint) -> Path:
     return Path(base) / "tessera" / f"{digest(checkpoint)}.json"
 
 
-def scales_for(checkpoint: Checkpoint) -> ActivationScales:
+def scales_for(checkpoint: Checkpoint, advance: Advance = silent) -> ActivationScales:
     """Return the scales kept beside the checkpoint or in the cache, or else calibrate and keep.
+
+    `advance` is told of every layer that is measured.
 
     Raises:
         ScalesError: the file beside the checkpoint or in the cache is damaged or belongs to
@@ -446,7 +451,7 @@ def scales_for(checkpoint: Checkpoint) -> ActivationScales:
             return scales
     place = own_place(checkpoint, SCALES_FILE, cached)
     _check_place(place)
-    scales = calibrate_on_text(checkpoint)
+    scales = calibrate_on_text(checkpoint, advance)
     save_scales(scales, place)
     return scales
 
@@ -480,7 +485,7 @@ def check_owner(checkpoint: Checkpoint, scales: ActivationScales, where: str) ->
         )
 
 
-def calibrate_on_text(checkpoint: Checkpoint) -> ActivationScales:
+def calibrate_on_text(checkpoint: Checkpoint, advance: Advance = silent) -> ActivationScales:
     """Measure the scales on this Python's documentation and record that."""
     tokens = calibration_tokens(checkpoint)
     provenance = {
@@ -489,7 +494,8 @@ def calibrate_on_text(checkpoint: Checkpoint) -> ActivationScales:
         "command": "python -m weights.calibrate",
     }
     sink = first_token(checkpoint) if is_sink(checkpoint, tokens[0]) else None
-    return calibrate(checkpoint, tokens[:, int(sink is not None) :], provenance, sink=sink)
+    rows = tokens[:, int(sink is not None) :]
+    return calibrate(checkpoint, rows, provenance, sink=sink, advance=advance)
 
 
 def first_token(checkpoint: Checkpoint) -> int:

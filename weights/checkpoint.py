@@ -32,6 +32,10 @@ SHOWN, LONGEST = 3, 60
 """Names that an error about missing ones shows, and letters of each."""
 
 
+Advance = Callable[[str, int, int], object]
+"""Is told what is under way, how many parts of it are done, and of how many."""
+
+
 class CheckpointError(ValueError):
     """A checkpoint is not found, incomplete, of another kind or damaged."""
 
@@ -115,6 +119,10 @@ def check_generation(shape: CheckpointShape) -> None:
             f"{shape.family}: given a cap of scores, which generation has no program for, allowed "
             "as a network: npu compile --shape tokens=1,64"
         )
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Tell nobody."""
 
 
 def group_of(name: str) -> str:

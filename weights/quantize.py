@@ -29,7 +29,7 @@ from weights.calibrate import (
     range_of,
     scales_for,
 )
-from weights.checkpoint import Checkpoint, CheckpointError, CheckpointShape
+from weights.checkpoint import Advance, Checkpoint, CheckpointError, CheckpointShape, silent
 from weights.covariance import CovarianceError, InputMoments, moments_for, owner_of
 from weights.equalize import positive
 from weights.fixed_point import MAX_FACTOR, MIN_FACTOR, multiplier, multipliers, to_int
@@ -89,6 +89,7 @@ def quantize(
     scales: ActivationScales,
     recipe: WeightRecipe | None = None,
     moments: InputMoments | None = None,
+    advance: Advance = silent,
 ) -> QuantizedModel:
     """Return the integer model.
 
@@ -98,6 +99,7 @@ def quantize(
         recipe: the formats of the weights, None for int8.
         moments: of the inputs; with them the rounding errors of weights make up for one another,
             without them every weight is rounded to nearest.
+        advance: is told of every layer.
 
     Raises:
         CheckpointError: a LayerNorm of q and k or behind a part has a negative gain, or a bias that
@@ -127,6 +129,7 @@ def quantize(
         at_sink.extend(itertools.islice(ahead, 1))
         block = _quantize_block(model, scales, layer, residual, named, recipe, learned)
         blocks.append(replace(block, stream_shift=shift))
+        advance("layers quantised", layer + 1, shape.layers)
     final = _norm(model, scales, "norm", residual)
     heads, encodings = _head_in_pieces(model, named["logits"]), itertools.repeat(recipe["head"])
     logits = _readers("norm", final, heads, encodings, learned("norm"))
@@ -214,11 +217,17 @@ def quantize_checkpoint(source: str, recipe: WeightRecipe | None = None) -> Quan
     return quantize_loaded(load_checkpoint(source), recipe)
 
 
-def quantize_loaded(checkpoint: Checkpoint, recipe: WeightRecipe | None = None) -> QuantizedModel:
-    """Return the integer model of a checkpoint, as `quantize_checkpoint` does."""
-    scales = scales_for(checkpoint)
+def quantize_loaded(
+    checkpoint: Checkpoint, recipe: WeightRecipe | None = None, advance: Advance = silent
+) -> QuantizedModel:
+    """Return the integer model of a checkpoint, as `quantize_checkpoint` does.
+
+    `advance` is told of every layer that is measured or quantised.
+    """
+    scales = scales_for(checkpoint, advance)
     narrow = recipe is not None and recipe.narrow
-    return quantize(checkpoint, scales, recipe, moments_for(checkpoint, scales) if narrow else None)
+    moments = moments_for(checkpoint, scales) if narrow else None
+    return quantize(checkpoint, scales, recipe, moments, advance)
 
 
 def _learned(moments: InputMoments | None, scales: ActivationScales) -> Learned:

@@ -62,14 +62,14 @@ def write(model: CompiledModel, path: Path, rows: int | None) -> Written:
         programs.append((f"generate-{rows}", model.generate(rows)))
         folder = path.with_suffix(PLAN_SUFFIX)
         write_plan(plan_of_decoder(model, rows, logits=True, name=path.stem), folder)
-    data = model.packed()
-    files.write(path, data)
+    contents = model.pieces()
+    files.write(path, *contents)
     written = []
     for name, program in programs:
         place = path.with_name(f"{path.stem}.{name}{PROGRAM_SUFFIX}")
         files.write(place, program.text)
         written.append((name, program, place))
-    return Written(model, path, len(data), tuple(written), folder)
+    return Written(model, path, sum(map(len, contents)), tuple(written), folder)
 
 
 def part_of(share: str) -> str:

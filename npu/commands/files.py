@@ -74,10 +74,10 @@ def fresh(path: Path) -> Iterator[Path]:
         raise FileError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def write(path: Path, content: bytes | str) -> None:
-    """Write a file; its folder must exist. Raises FileError."""
-    data = content.encode() if isinstance(content, str) else content
+def write(path: Path, *contents: bytes | str) -> None:
+    """Write a file of some pieces; its folder must exist. Raises FileError."""
     try:
-        path.write_bytes(data)
+        with path.open("wb") as file:
+            file.writelines(one.encode() if isinstance(one, str) else one for one in contents)
     except OSError as error:
         raise FileError(f"{path}: cannot be written: {error.strerror}") from None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from npu.commands.progress import step
+from npu.commands.progress import Progress, step
 from npu.compiler import (
     CacheLayout,
     CompiledModel,
@@ -254,12 +254,14 @@ def load(
         ends = end_tokens(checkpoint.place, tokenizer, vocab)
     if texts is not None:
         texts.check(tokenizer, checkpoint.shape)
-    with step("measuring activations and quantising", console=console):
-        model = quantize_loaded(checkpoint, weights)
-    with step("measuring what the integers lose", console=console):
+    far = Progress()
+    with step("measuring activations and quantising", far.text, console):
+        model = quantize_loaded(checkpoint, weights, far.advance)
+    far = Progress()
+    with step("measuring what the integers lose", far.text, console):
         sink = None if model.sink is None else model.sink.token
         rows = import_rows(checkpoint, tokenizer, sink)
-        loss = measure_loss(checkpoint, model, rows, integers)
+        loss = measure_loss(checkpoint, model, rows, integers, far.counter("rows", len(rows)))
     if not accept_loss:
         check_loss(name, loss)
     for warning in loss.warnings:

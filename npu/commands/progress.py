@@ -21,6 +21,42 @@ REFRESH_S = 0.5
 Detail = Callable[[], str]
 
 
+class Progress:
+    """How far a step is, and how long the rest of it takes if it goes on like that."""
+
+    def __init__(self) -> None:
+        """Begin."""
+        self._at = ("", 0, 0)
+        self._started = self._ended = time.monotonic()
+
+    def advance(self, what: str, done: int, total: int) -> None:
+        """Take in that so many parts are done, of all of them; another `what` begins anew."""
+        if what != self._at[0]:
+            self._started = self._ended
+        self._at, self._ended = (what, done, total), time.monotonic()
+
+    def counter(self, what: str, total: int) -> Callable[[int], None]:
+        """Return what takes in that so many more parts are done."""
+        done = 0
+
+        def more(count: int) -> None:
+            nonlocal done
+            done += count
+            self.advance(what, done, total)
+
+        return more
+
+    def text(self) -> str:
+        """Return it in a few words, "" before the first part is done."""
+        what, done, total = self._at
+        if not done:
+            return ""
+        left = (self._ended - self._started) / done * (total - done)
+        left -= time.monotonic() - self._ended
+        rest = f", about {max(left, 0):.0f} s left" if done < total else ""
+        return f"{done} of {total} {what}{rest}"
+
+
 @contextmanager
 def step(text: str, detail: Detail = str, console: Console | None = None) -> Iterator[None]:
     """Show that a step is under way while the body runs.

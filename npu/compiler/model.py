@@ -22,7 +22,7 @@ from npu.compiler.shape import (
 )
 from npu.compiler.stream import refused_format
 from npu.compiler.tensor_map import TensorRef, at_position
-from npu.image import StreamShare, pack, unpack
+from npu.image import StreamShare, pieces_of_pack, unpack
 from spec.isa.generated import WeightFormat, WeightGroup
 from spec.isa.operands import Limits
 from spec.isa.weight_formats import StreamLayout
@@ -194,13 +194,17 @@ class CompiledModel:
 
     def packed(self) -> bytes:
         """Return image, tables and all that `CompiledModel.load` needs as one packed file."""
+        return b"".join(self.pieces())
+
+    def pieces(self) -> list[bytes]:
+        """Return the packed file in pieces: a large image is not copied."""
         info = {
             "shape": to_json(self.shape, self.numbers),
             "limits": asdict(self.limits),
             "cache": asdict(self.cache),
             "scales": self.scales,
         } | ({} if self.sink is None else {"sink": self.sink})
-        return pack(
+        return pieces_of_pack(
             self.stream, self.shares, edge=self.limits.edge, sections=self.sections, info=info
         )
 

@@ -5,6 +5,7 @@ Layouts: docs/reference/isa.md, "Shares of the stream". Every piece is a multipl
 """
 
 from dataclasses import dataclass, field
+from io import BytesIO
 from typing import NamedTuple
 
 import numpy as np
@@ -39,8 +40,7 @@ class StreamWriter:
     """A stream under construction."""
 
     shares: list[StreamShare] = field(default_factory=list)
-    _parts: list[bytes] = field(default_factory=list)
-    _size: int = 0
+    _data: BytesIO = field(default_factory=BytesIO)
 
     def append(
         self, name: str, opcode: int, data: bytes, form: tuple[str, str] = PLAIN
@@ -51,20 +51,19 @@ class StreamWriter:
         """
         if not data or len(data) % PIECE:
             raise ValueError(f"share {name}: given {len(data)} bytes, allowed multiples of {PIECE}")
-        share = StreamShare(name, opcode, self._size, len(data), *form)
+        share = StreamShare(name, opcode, self.size, len(data), *form)
         self.shares.append(share)
-        self._parts.append(data)
-        self._size += len(data)
+        self._data.write(data)
         return share
 
     @property
     def size(self) -> int:
         """Bytes so far."""
-        return self._size
+        return self._data.tell()
 
     def image(self) -> bytes:
-        """Return the whole stream."""
-        return b"".join(self._parts)
+        """Return the whole stream, which is not copied."""
+        return self._data.getvalue()
 
 
 def form_of(layer: AnyLinear | CodedWeights) -> tuple[str, str]:

@@ -60,7 +60,19 @@ def pack(
     sections: Mapping[str, bytes] | None = None,
     info: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """Return a packed file; `info` joins its JSON.
+    """Return a packed file. Arguments and errors as of `pieces_of_pack`."""
+    return b"".join(pieces_of_pack(stream, shares, edge=edge, sections=sections, info=info))
+
+
+def pieces_of_pack(
+    stream: bytes,
+    shares: Sequence[StreamShare],
+    *,
+    edge: int = 16,
+    sections: Mapping[str, bytes] | None = None,
+    info: Mapping[str, Any] | None = None,
+) -> list[bytes]:
+    """Return the pieces of a packed file, the stream not copied; `info` joins its JSON.
 
     Raises ValueError unless the shares cover the stream in order, for a tile edge that no chip has,
     and for an `info` that is not JSON or uses a name of the format.
@@ -101,7 +113,7 @@ def pack(
     checksums = (zlib.crc32(text), checksum)
     header = HEADER.pack(MAGIC, MAJOR, MINOR, *parts, *checksums, 0)[:CHECKED]
     header += zlib.crc32(header).to_bytes(4, "little")
-    return b"".join([header, bytes(HEADER.size - len(header)), _pad(text), *body])
+    return [header, bytes(HEADER.size - len(header)), _pad(text), *body]
 
 
 def unpack(data: bytes, *, filename: str = "<bytes>", edge: int | None = None) -> Pack:

@@ -108,3 +108,24 @@ def test_quality(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "measuring tiny ..."
     assert lines[1].startswith("measuring tiny ... (5 of 9 windows, ")
+
+
+def test_the_rest_is_foretold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From what the parts took so far; each kind of part anew."""
+    now = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    far = progress.Progress()
+    assert far.text() == ""
+    now = 110.0
+    far.advance("layers", 2, 6)
+    assert far.text() == "2 of 6 layers, about 20 s left"
+    now = 113.0
+    assert far.text() == "2 of 6 layers, about 17 s left"
+    now = 130.0
+    far.advance("layers", 6, 6)
+    assert far.text() == "6 of 6 layers"
+    more = far.counter("rows", 4)
+    now = 136.0
+    more(1)
+    more(1)
+    assert far.text() == "2 of 4 rows, about 6 s left"
