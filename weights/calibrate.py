@@ -27,6 +27,7 @@ import numpy.typing as npt
 from weights.checkpoint import Advance, Checkpoint, CheckpointError, digest, silent
 from weights.corpus import read_corpus, windows
 from weights.equalize import act_readers, balance, balancing, equalize
+from weights.heap import keep_freed_memory
 from weights.importer import load_checkpoint
 from weights.reference import Floats, check_tokens, watch
 from weights.rotated_stream import rotatable, rotated
@@ -208,9 +209,11 @@ def calibrate(
     channels: dict[str, Floats] = {}
     stream: dict[str, float] = {}
     readers: list[Reals] = []
+    keep_freed_memory()
 
     def observe(name: str, values: Floats) -> None:
-        if not np.isfinite(values).all():
+        found = abs(float(max(values.max(), -values.min())))
+        if not math.isfinite(found):
             raise ScalesError(
                 f"calibrate: {checkpoint.source}: {name} is not finite on the calibration text, "
                 "allowed weights whose activations are finite in float32"
@@ -218,13 +221,12 @@ def calibrate(
         key = name.rsplit(".", 1)[-1]
         if key in ("residual", "addend", "logits"):
             target = "logits" if key == "logits" else "residual"
-            found = float(np.abs(values).max())
             limits[target] = max(limits[target], found)
             if target == "residual":  # that of the embedding counts in layer 0
                 layer = f"{name.rpartition('.')[0] or 'h.0'}.residual"
                 stream[layer] = max(stream.get(layer, 0.0), found)
         elif key in whole:
-            limits[name] = max(limits.get(name, 0.0), float(np.abs(values).max()))
+            limits[name] = max(limits.get(name, 0.0), found)
         elif key in clipped:
             per_row = values.size // values.shape[0]
             largest.setdefault(name, _Largest(rows * per_row)).add(values)

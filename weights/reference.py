@@ -105,9 +105,10 @@ def visible(length: int, window: int) -> npt.NDArray[np.bool_]:
 
 def softmax(scores: Floats) -> Floats:
     """Return the softmax over the last axis; -inf entries get 0."""
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    result: Floats = (powers / powers.sum(axis=-1, keepdims=True)).astype(np.float32)
-    return result
+    powers: Floats = scores - scores.max(axis=-1, keepdims=True)
+    np.exp(powers, out=powers)  # in place: what attention allocates is large
+    powers /= powers.sum(axis=-1, keepdims=True)
+    return powers.astype(np.float32, copy=False)
 
 
 def _ignore(name: str, values: Floats) -> None:

@@ -55,9 +55,9 @@ def shards(shape: CheckpointShape) -> Iterator[dict[str, np.ndarray]]:
     """Yield the tensors of a file a layer at a time: all of them would take 2.2 GB."""
     architecture, rng = ARCHITECTURES[shape.family], np.random.default_rng(SEED)
     for _, some in groupby(architecture.sizes(shape).items(), lambda one: one[0].split(".")[:2]):
-        found = {}
+        found: dict[str, np.ndarray] = {}
         for name, size in some:
-            values = rng.standard_normal(size, np.float32)
+            values: np.ndarray = rng.standard_normal(size, np.float32)
             values = 1 + values / 10 if len(size) == 1 else values / np.float32(size[1] ** 0.5)
             found[architecture.full_name(name)] = values.astype(ml_dtypes.bfloat16)
         yield found
@@ -72,7 +72,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     made = tmp_path_factory.mktemp("large") / "model"
     made.mkdir()
-    files = {}
+    files: dict[str, str] = {}
     for number, tensors in enumerate(shards(shape)):
         file = f"model-{number:05}.safetensors"
         save_file(tensors, made / file)
