@@ -109,7 +109,8 @@ def text_room(shape: Shape) -> str:
     """Return vocabulary, context and window in one short line."""
     window = window_text(shape)
     seen = f", each sees {window}" if window else ""
-    return f"{shape.vocab:,} tokens, {shape.context:,} positions{seen}"
+    tokens = f"{shape.vocab:,} tokens, " if shape.vocab else ""
+    return f"{tokens}{shape.context:,} positions{seen}"
 
 
 def window_text(shape: Shape) -> str:

@@ -229,5 +229,7 @@ def test_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command_line.main(["estimate", str(written(tmp_path, **content).parent)]) == 0
     printed = capsys.readouterr().out
     assert "estimated as an encoder" in " ".join(printed.split())
+    assert "197 positions" in printed
+    assert "0 tokens" not in printed
     assert "passes a second" in printed
     assert "197" in printed
