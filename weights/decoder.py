@@ -8,6 +8,7 @@ architecture has that others lack stands in its shape and here, and nowhere else
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol, TypeVar
 
 from weights.checkpoint import CheckpointShape
@@ -56,31 +57,28 @@ class Operations(Protocol[T]):
         """Return the stream with what a part of a block adds to it."""
 
 
-def decoder(do: Operations[T], shape: CheckpointShape) -> T:
-    """Return the logits (B, T, V)."""
+def decoder(do: Operations[T], shape: CheckpointShape) -> Iterator[T]:
+    """Yield the rows (B, T, H) in front of the first layer, behind each, and behind the last norm.
+
+    Then the logits (B, T, V). So several texts can go through a layer while it is there.
+    """
     x = do.embedding()
-    return head(do, shape, do.norm("norm", blocks(do, shape, x)))
-
-
-def blocks(do: Operations[T], shape: CheckpointShape, x: T) -> T:
-    """Return what all blocks make of rows (B, T, H)."""
+    yield x
     for layer in range(shape.layers):
         x = block(do, shape, layer, x)
-    return x
+        yield x
+    x = do.norm("norm", x)
+    yield x
+    logits = do.linear("head", x)
+    yield do.cap("capped", logits, shape.logit_cap) if shape.logit_cap else logits
 
 
 def block(do: Operations[T], shape: CheckpointShape, layer: int, x: T) -> T:
-    """Return the stream behind a layer."""
+    """Return the rows behind a layer."""
     at = f"h.{layer}"
     attended = do.add(f"{at}.attended", x, _attention(do, shape, layer, x))
     inner = _feed_forward(do, shape, at, x if shape.parallel else attended)
     return do.add(f"{at}.residual", attended, inner)
-
-
-def head(do: Operations[T], shape: CheckpointShape, x: T) -> T:
-    """Return the logits of normalised rows."""
-    logits = do.linear("head", x)
-    return do.cap("capped", logits, shape.logit_cap) if shape.logit_cap else logits
 
 
 def _attention(do: Operations[T], shape: CheckpointShape, layer: int, x: T) -> T:

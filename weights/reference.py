@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weights.checkpoint import Checkpoint, CheckpointShape
-from weights.decoder import block, head
+from weights.decoder import decoder
 from weights.shape import NormKind
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -146,13 +146,12 @@ def logits_of(
     """Yield what `forward` returns of each batch; every layer is read once for all of them."""
     for tokens in batches:
         check_tokens("forward", checkpoint, tokens)
-    passes = [_Numpy(checkpoint, tokens, observe) for tokens in batches]
-    rows = [do.embedding() for do in passes]
-    for _ in _layers(passes, rows):
+    shape = checkpoint.shape
+    passes = [decoder(_Numpy(checkpoint, tokens, observe), shape) for tokens in batches]
+    for _ in _layers(passes, shape):
         pass
-    rows = [do.norm("norm", x) for do, x in zip(passes, rows, strict=True)]
-    for do, x in zip(passes, rows, strict=True):
-        yield head(do, checkpoint.shape, x)
+    for logits in passes:
+        yield from logits
 
 
 def watch(
@@ -177,22 +176,21 @@ def watch(
     """
     for tokens in batches:
         check_tokens("watch", checkpoint, tokens)
-    passes = [_Watched(checkpoint, tokens, observe, first) for tokens in batches]
-    rows = [do.embedding() for do in passes]
-    yield from _layers(passes, rows)
-    for number, do in enumerate(passes):
-        rows[number] = do.norm("norm", rows[number])
-    for do, x in zip(passes, rows, strict=True):
-        head(do, checkpoint.shape, x)
+    shape = checkpoint.shape
+    passes = [decoder(_Watched(checkpoint, tokens, observe, first), shape) for tokens in batches]
+    yield from _layers(passes, shape)
+    for logits in passes:
+        for _ in logits:
+            pass
 
 
-def _layers(passes: Sequence[_Numpy], rows: list[Floats]) -> Iterator[int]:
-    """Replace the streams of passes by those behind each layer; yield its number then."""
-    shape = passes[0].shape
-    for layer in range(shape.layers):
-        for number, do in enumerate(passes):
-            rows[number] = block(do, shape, layer, rows[number])
-        yield layer
+def _layers(passes: Sequence[Iterator[Floats]], shape: CheckpointShape) -> Iterator[int]:
+    """Bring passes to their logits; yield the number of each layer when all are through."""
+    for stage in range(-1, shape.layers + 1):  # the embedding, and the norm
+        for each in passes:
+            next(each)
+        if 0 <= stage < shape.layers:
+            yield stage
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,8 @@ class Drawing:
 
     def graph(self) -> Graph:
         """Return the whole graph."""
-        return self.build.finish([decoder(self, self.shape)])
+        *_, logits = decoder(self, self.shape)
+        return self.build.finish([logits])
 
     def added(self, kind: str, name: str, *inputs: str, **attributes: Any) -> str:  # noqa: ANN401
         """Add an operation whose result has its name; inputs called "" are left out."""
@@ -208,7 +209,7 @@ class _Continued(Drawing):
         self.number = self.build.constant(np.arange(places, dtype=np.int32), "place")
 
     def graph(self) -> Graph:
-        logits = decoder(self, self.shape)
+        *_, logits = decoder(self, self.shape)
         count = self.build.constant(np.array([self.rows], np.int32), "rows")
         self.states.append(State(POSITION, self.added("add", "gone", self.position, count)))
         graph = self.build.finish([logits, *(one.output for one in self.states)])

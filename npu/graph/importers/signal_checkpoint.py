@@ -9,7 +9,7 @@ import numpy as np
 
 from npu.graph.form import Array, Graph, GraphError, TensorType
 from npu.graph.importers.checkpoint import LOGITS, Drawing
-from weights.decoder import blocks
+from weights.decoder import block
 from weights.signal_encoder import SignalCheckpoint, SignalShape
 
 PIXELS, MELS = "pixels", "mels"
@@ -63,7 +63,9 @@ class _Drawing(Drawing):
 
     def graph(self) -> Graph:
         shape = self.shape
-        x = blocks(self, shape, self.embedding())
+        x = self.embedding()
+        for layer in range(shape.layers):
+            x = block(self, shape, layer, x)
         if shape.labels:
             row = self.norm("norm", self.first(x))
             return self.build.finish([self.columns(LOGITS, "head", row)])
