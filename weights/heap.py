@@ -20,3 +20,10 @@ def keep_freed_memory() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(M_TOP_PAD, KEPT)
+
+
+def give_back_free_memory() -> None:
+    """Give the system what is free anywhere in the heap, between arrays that stay."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

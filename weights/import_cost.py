@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the import of a model takes of this computer, foretold from its dimensions.
 
-Memory is the checkpoint and what is largest beside it: the scores of a batch that calibrates, the
-logits that are compared, or a matrix while it is quantised. Time is that of calibration mostly. The
-constants fit imports in int8: memory those of random models with 20 to 163 million parameters, time
-that of SmolLM2-135M in one thread of a server with nothing else to do; others differ by a factor.
+Memory is that of the worst step: a layer or table while it is rewritten, and the scores of a batch
+beside it; the integers, and a matrix while it is quantised or the logits that are compared; or the
+integers twice, as a model and as the stream. Time is that of calibration mostly. The constants fit
+imports in int8: memory those of models with 20 million to 1.1 billion parameters, time that of
+SmolLM2-135M in one thread of a server with nothing else to do; others differ by a factor.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from dataclasses import dataclass
 
 from weights.calibrate import BATCH, LONGEST, SCORES, TOKENS
 from weights.loss import AT_ONCE, LEAST, MOST, MULTIPLICATIONS
+from weights.quantize import AT_ONCE as COLUMNS
+from weights.reference import LOGITS
 from weights.shape import Shape
 
-PROGRAM_BYTES = 200_000_000
-PARAMETER_BYTES = 8
-"""In float32, as they are read and equalised."""
-SCORE_BYTES, LOGIT_BYTES, WEIGHT_BYTES = 22, 40, 40
+PROGRAM_BYTES = 120_000_000
+GROUP_BYTES = 8
+"""Of a weight of the largest layer or table: in float32, as it is read and rewritten."""
+SCORE_BYTES, LOGIT_BYTES, WEIGHT_BYTES = 13, 40, 40
 """At the worst moment: of a score, of a logit, and of a weight of the largest matrix."""
 SCORE_S, VALUE_S, WEIGHT_S = 15e-9, 4e-9, 33e-9
 """Of a score, of another activation while it is measured, and of a weight that is quantised."""
@@ -46,14 +49,18 @@ def import_cost(shape: Shape, *, tied: bool) -> ImportCost:
     weights = shape.layers * shape.layer_weights + shape.hidden * shape.vocab
     tables = shape.vocab * (not tied) + shape.context * shape.positions
     parameters = weights + shape.hidden * tables
+    integers = weights + 2 * shape.hidden * (shape.vocab + shape.context * shape.positions)
     length = min(shape.context, LONGEST)
     squares = shape.heads * length**2
     batch = max(1, min(BATCH, SCORES // squares, TOKENS // length))
-    largest = shape.hidden * max(shape.vocab, shape.ffn)
+    layer, table = (GROUP_BYTES * n for n in (shape.layer_weights, shape.hidden * shape.vocab))
+    stream = 4 * TOKENS * shape.hidden
     worst = (
-        SCORE_BYTES * batch * squares,
-        LOGIT_BYTES * AT_ONCE * shape.vocab,
-        WEIGHT_BYTES * largest + parameters,
+        layer + stream + SCORE_BYTES * batch * squares,
+        table + stream,
+        max(layer, table) + integers + WEIGHT_BYTES * shape.hidden * max(shape.ffn, COLUMNS),
+        integers + LOGIT_BYTES * min(AT_ONCE, LOGITS // shape.vocab) * shape.vocab,
+        2 * integers,
     )
     values = 3 * shape.q_columns + 3 * shape.kv_columns + (2 + 2 * shape.gated) * shape.ffn
     calibrated = weights * FLOAT_S + shape.layers * (
@@ -63,6 +70,6 @@ def import_cost(shape: Shape, *, tied: bool) -> ImportCost:
     seconds = TOKENS * calibrated + compared * weights * (FLOAT_S + INTEGER_S)
     return ImportCost(
         parameters,
-        PROGRAM_BYTES + PARAMETER_BYTES * parameters + max(worst),
+        PROGRAM_BYTES + max(worst),
         seconds + parameters * WEIGHT_S,
     )

@@ -43,6 +43,7 @@ from weights.formats.rounding import (
     rounded,
     rounded_int8,
 )
+from weights.heap import give_back_free_memory
 from weights.importer import load_checkpoint
 from weights.limits import INT16_MAX, WEIGHT_MAX
 from weights.model import (
@@ -130,6 +131,7 @@ def quantize(
         block = _quantize_block(model, scales, layer, residual, named, recipe, learned)
         blocks.append(replace(block, stream_shift=shift))
         advance("layers quantised", layer + 1, shape.layers)
+        give_back_free_memory()  # that of its floats, which lies between the integers
     final = _norm(model, scales, "norm", residual)
     heads, encodings = _head_in_pieces(model, named["logits"]), itertools.repeat(recipe["head"])
     logits = _readers("norm", final, heads, encodings, learned("norm"))
