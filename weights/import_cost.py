@@ -59,7 +59,7 @@ def import_cost(shape: Shape, *, tied: bool) -> ImportCost:
         layer + stream + SCORE_BYTES * batch * squares,
         table + stream,
         max(layer, table) + integers + WEIGHT_BYTES * shape.hidden * max(shape.ffn, COLUMNS),
-        integers + LOGIT_BYTES * min(AT_ONCE * shape.vocab, LOGITS),
+        table + integers + LOGIT_BYTES * min(AT_ONCE * shape.vocab, LOGITS),
         2 * integers,
     )
     values = 3 * shape.q_columns + 3 * shape.kv_columns + (2 + 2 * shape.gated) * shape.ffn
