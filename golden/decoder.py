@@ -20,7 +20,7 @@ block, residual stream x (S, H) int16 at positions P..P+S-1:
         act = sat8(rs(silu * up * product_mult, product_shift)); wide: gate and up sat16,
         near = sat8(rs(gate * near_mult, near_shift)), ratio = table[near],
         silu = sat16(rs(gate * ratio, 7)),
-        act = sat16(rs(silu * up, product_shift)) within +-act_limit
+        act = sat16(rs(silu * up, product_shift)) from -act_limit - 1 to act_limit
     down = sat16(down(act)), down_norm as o_norm; resid2 = sat16(resid1 + down)
 
 All functions below the public ones take any number of leading axes before (S, H).
@@ -265,12 +265,12 @@ def gated(silu: IntArray, up: IntArray, params: Block) -> Int8Array | Int16Array
     """Return the input of `down` of a gated feed-forward.
 
     sat8(rs(silu * up * mult, shift)), or where it is wide sat16(rs(silu * up, shift)) limited to
-    +-act_limit.
+    -act_limit - 1 and act_limit.
     """
     pair = as_int64(silu) * as_int64(up)
     if params.wide:
         limit = params.act_limit
-        return np.clip(sat16(rs(pair, params.product_shift)), -limit, limit)
+        return np.clip(sat16(rs(pair, params.product_shift)), -limit - 1, limit)
     return sat8(rs(multiply(pair, params.product_mult), params.product_shift))
 
 

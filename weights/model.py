@@ -185,7 +185,7 @@ class Block:
         wide: `gate` and `up` give int16, the table has activation(x) / x in units of 1/127, and
             with near = sat8(rs(gate * near_mult, near_shift)) and product_mult 0
             silu = sat16(rs(gate * table[near], 7)), and the input of `down` is
-            sat16(rs(silu * up, product_shift)) limited to -act_limit and act_limit.
+            sat16(rs(silu * up, product_shift)) limited to -act_limit - 1 and act_limit.
         near_mult, near_shift: of a wide block, 0 without.
         act_limit: 1 to 32767 of a wide block, 0 without.
     """
@@ -237,7 +237,7 @@ class Block:
                 check_int("Block.near_mult", self.near_mult, MULT_MIN, MULT_MAX)
                 check_int("Block.near_shift", self.near_shift, 0, SHIFT_MAX)
                 check_int("Block.act_limit", self.act_limit, 1, INT16_MAX)
-                bound = accumulator_bound(self.down, self.act_limit)
+                bound = accumulator_bound(self.down, self.act_limit + 1)
                 check_int("Block.down with an int16 input: accumulator bound", bound, 0, INT32_MAX)
             else:
                 check_int("Block.product_mult", self.product_mult, MULT_MIN, MULT_MAX)

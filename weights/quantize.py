@@ -390,7 +390,7 @@ def _wide_down(
     while True:
         shifted = product * 2.0**shift
         down = down_of(shifted)
-        limit = min(INT16_MAX, largest_input(down))
+        limit = min(INT16_MAX, largest_input(down) - 1)  # below 0 there is one more
         if limit * shifted >= INT16_MAX * unit:
             return shift, limit, down
         shift += 1

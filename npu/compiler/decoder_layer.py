@@ -288,7 +288,7 @@ class DecoderLayer:
         shift, limit = numbers.product_shift, numbers.act_limit
         instr = emit_elementwise(self.builder, "mul", act, act, wide, sh=shift)
         if limit < INT16_MAX:
-            instr = emit_elementwise(self.builder, "clamp", act, act, lo=-limit, hi=limit)
+            instr = emit_elementwise(self.builder, "clamp", act, act, lo=-limit - 1, hi=limit)
         return instr
 
     def _activate(self, gate: SramMatrix, row: int, column: int) -> None:

@@ -252,7 +252,7 @@ def _at_limits(block: BlockTrace, act_limit: int) -> Iterator[tuple[str, tuple[i
         if name not in UNCLIPPED:
             low, high = np.iinfo(values.dtype).min, np.iinfo(values.dtype).max
             if name == "act" and act_limit:
-                low, high = -act_limit, act_limit
+                low, high = -act_limit - 1, act_limit
             cut = (values <= low) | (values >= high)
             yield name, (int(cut.sum()), values.size)
 

@@ -75,22 +75,28 @@ def test_a_packed_model_keeps_it(model: QuantizedModel) -> None:
     assert again.sections == compiled.sections
 
 
-def _wide(act_limit: int = 32767) -> QuantizedModel:
-    """Return a model with int16 gates whose first position is free, so that it has a trace."""
+def _wide(act_limit: int = 32767, louder: int = 0) -> QuantizedModel:
+    """Return a model with int16 gates whose first position is free, so that it has a trace.
+
+    What `down` reads is `louder` by so many bits.
+    """
     shape = replace(CASES["llama"], head_dim=16, ffn=72)
-    return limited(replace(random_model(shape, 5, SINK), sink=None), act_limit)
+    model = limited(replace(random_model(shape, 5, SINK), sink=None), act_limit)
+    blocks = [replace(block, product_shift=block.product_shift - louder) for block in model.blocks]
+    return replace(model, blocks=tuple(blocks))
 
 
-@pytest.mark.parametrize("act_limit", [32767, 1000])
+@pytest.mark.parametrize(("act_limit", "louder"), [(32767, 0), (32767, 6), (1000, 0)])
 @pytest.mark.parametrize(
     "chip", [Limits(), Limits(array_dim=32), Limits(sram_bytes=12 * 1024, acc_rows=40)]
 )
-def test_every_tensor_of_int16_gates(chip: Limits, act_limit: int) -> None:
+def test_every_tensor_of_int16_gates(chip: Limits, act_limit: int, louder: int) -> None:
     """Gate, what is looked up by it, activation, `up` and their limited product are golden's."""
-    model = _wide(act_limit)
+    model = _wide(act_limit, louder)
     traced = forward_trace(model, ids_of(model))
-    reached = {int(np.abs(block.act).max()) for block in traced.blocks}
-    assert (reached == {act_limit}) == (act_limit == 1000)
+    reached = {(int(block.act.min()), int(block.act.max())) for block in traced.blocks}
+    at_limits = reached == {(-act_limit - 1, act_limit)}
+    assert at_limits == (act_limit == 1000 or louder > 0)
     check_steps(model, compile_model(model, chip, cache="memory"), [19, 1], decode=2)
 
 

@@ -138,7 +138,7 @@ def test_inner_tensors_of_a_gated_model_are_int16() -> None:
     product = block.silu.astype(np.int64) * block.up
     shift, limit = model.blocks[0].product_shift, model.blocks[0].act_limit
     rounded = (product + (1 << shift >> 1)) >> shift
-    np.testing.assert_array_equal(block.act, np.clip(rounded, -limit, limit))
+    np.testing.assert_array_equal(block.act, np.clip(rounded, -limit - 1, limit))
     unit, rough = model.scales["h.0.act"], scales.ranges["h.0.act"] / 127
     assert unit < rough / 50
     assert np.abs(block.act * unit - real).max() < 0.1 * np.abs(real).max()
@@ -152,7 +152,7 @@ def test_an_int16_input_cannot_overflow_an_accumulator() -> None:
     layer = Linear(weight, one, np.full(1, 1 << 14, np.uint16), np.zeros(1, np.uint8))
     shift, limit, down = _wide_down(1.0, 1.0, lambda _: layer)
     assert down is layer
-    assert accumulator_bound(layer, limit) <= INT32_MAX < accumulator_bound(layer, limit + 1)
+    assert accumulator_bound(layer, limit + 1) <= INT32_MAX < accumulator_bound(layer, limit + 2)
     assert limit << shift >= 32_767 > limit << shift - 1, "nothing of the range is cut off"
     easy = replace(layer, weight=np.ones((2000, 1), np.int8))
     assert _wide_down(1.0, 3.0, lambda _: easy)[:2] == (2, 32_767)
