@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A decoder of more than a billion parameters is imported on an ordinary computer, and decodes.
+"""A decoder of more than a billion parameters is imported on an ordinary computer.
 
 TinyLlama's shape with random weights in shards of bfloat16: nightly all 22 layers, else two. A
 vocabulary without text: activations are measured on few random tokens.
