@@ -65,11 +65,17 @@ def model_of_kind(
     return replace(model, rope=np.stack(tables))  # no two are the same
 
 
-def limited(model: QuantizedModel, act_limit: int, stream_shift: int = 0) -> QuantizedModel:
+def limited(
+    model: QuantizedModel, act_limit: int, stream_shift: int = 0, louder: int = 0
+) -> QuantizedModel:
     """Return a model with int16 gates that limits the inputs of `down` to so much.
 
-    The unit of the stream grows by `stream_shift` bits in front of its last layer.
+    The unit of the stream grows by `stream_shift` bits in front of its last layer, and these inputs
+    are `louder` by so many bits.
     """
-    blocks = [replace(block, act_limit=act_limit) for block in model.blocks]
+    blocks = [
+        replace(block, act_limit=act_limit, product_shift=block.product_shift - louder)
+        for block in model.blocks
+    ]
     blocks[-1] = replace(blocks[-1], stream_shift=stream_shift)
     return replace(model, blocks=tuple(blocks))

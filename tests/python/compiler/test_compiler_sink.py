@@ -81,9 +81,8 @@ def _wide(act_limit: int = 32767, louder: int = 0) -> QuantizedModel:
     What `down` reads is `louder` by so many bits.
     """
     shape = replace(CASES["llama"], head_dim=16, ffn=72)
-    model = limited(replace(random_model(shape, 5, SINK), sink=None), act_limit)
-    blocks = [replace(block, product_shift=block.product_shift - louder) for block in model.blocks]
-    return replace(model, blocks=tuple(blocks))
+    model = replace(random_model(shape, 5, SINK), sink=None)
+    return limited(model, act_limit, louder=louder)
 
 
 @pytest.mark.parametrize(("act_limit", "louder"), [(32767, 0), (32767, 6), (1000, 0)])
