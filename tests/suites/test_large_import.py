@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A decoder of more than a billion parameters is imported on an ordinary computer.
+"""A decoder of more than a billion parameters is imported on an ordinary computer, and decodes.
 
 TinyLlama's shape with random weights in shards of bfloat16: nightly all 22 layers, else two. A
 vocabulary without text: activations are measured on few random tokens.
@@ -83,8 +83,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_the_import_takes_no_more_memory_than_it_may(folder: Path) -> None:
-    """From shards to the packed file: floats are never held, the integers once or twice."""
+def test_from_shards_to_tokens(folder: Path) -> None:
+    """An import holds no floats and the integers once or twice; a step on the RTL is golden's."""
     output = folder.parent / "large.tsr"
     command = [sys.executable, "-c", CHILD, str(folder), str(output)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -92,3 +92,8 @@ def test_the_import_takes_no_more_memory_than_it_may(folder: Path) -> None:
     peak = int(run.stdout.splitlines()[-1])
     assert peak <= MOST, f"seed {SEED}: {peak:,} bytes"
     output.unlink()
+    command = [sys.executable, "-m", "npu.cli", "generate", str(folder), "--prompt", "w"]
+    command += ["--tokens", "2", "--accept-loss"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "yes, every token" in run.stderr
