@@ -18,7 +18,7 @@ import pytest
 
 from spec.paths import REPORTS, ROOT
 from tests.published_model import published
-from weights.corpus import read_corpus
+from weights.corpus import read_corpus, read_end
 
 NIGHTLY = "NIGHTLY" in os.environ
 QUESTION, ANSWER = "What is the capital of France?", "The capital of France is Paris."
@@ -68,9 +68,9 @@ def test_the_rtl_answers_as_golden_does(weights: str) -> None:
 
 @pytest.mark.parametrize("weights", FORMATS)
 def test_text_is_predicted_as_by_float32(weights: str, tmp_path: Path) -> None:
-    """The documentation that activations were not measured on."""
-    text = tmp_path / "held_out.txt"
-    text.write_bytes(read_corpus().held_out.tobytes())
+    """CPython's documentation: the part that nothing is measured on, and the end of the other."""
+    text = tmp_path / "text.txt"
+    text.write_bytes(read_corpus().held_out.tobytes() + read_end().tobytes())
     npu("evaluate", "--text", str(text), "--tokens", str(TEXT), "--weights", weights)
     found = report("evaluate")
     assert found["tokens"] > TEXT * 0.95
