@@ -10,7 +10,6 @@ exp(-L / bytes), bits_per_byte = -L / (bytes ln 2). Words are what blanks separa
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +19,7 @@ from rich.console import Console
 
 from golden.decoder import BlockTrace, forward_rows, forward_trace
 from npu.commands.load_model import opened
-from npu.commands.progress import step
+from npu.commands.progress import Progress, step
 from npu.tables import FitTable
 from weights.calibrate import model_of, scales_for
 from weights.checkpoint import Checkpoint, check_generation
@@ -157,34 +156,17 @@ def evaluate(
         check_generation(shape)
         checkpoint = read()
         tokenizer = load_tokenizer(checkpoint.place, checkpoint.shape.vocab)
-    with step("measuring activations and quantising", console=console):
-        model = quantize_loaded(checkpoint, weights)
+    far = Progress()
+    with step("measuring activations and quantising", far.text, console):
+        model = quantize_loaded(checkpoint, weights, far.advance)
     rows = _rows(checkpoint, model, tokenizer, text, tokens, length)
-    progress = _Progress(len(rows))
-    with step("predicting the text", progress.text, console):
-        loss = measure_loss(checkpoint, model, rows, forward_rows, progress.advance)
+    far = Progress()
+    with step("predicting the text", far.text, console):
+        loss = measure_loss(checkpoint, model, rows, forward_rows, far.counter("rows", len(rows)))
     with step("comparing layers", console=console):
         layers = layer_errors(checkpoint, model, rows)
     words = sum(len(tokenizer.decode(row.ids[1:].tolist()).split()) for row in rows)
     return Evaluation(loss, words, len(rows), layers)
-
-
-class _Progress:
-    """How far it is, and how long the rest will take."""
-
-    def __init__(self, rows: int) -> None:
-        self.rows, self.done, self.started = rows, 0, time.monotonic()
-
-    def advance(self, rows: int) -> None:
-        """Count rows that were done."""
-        self.done += rows
-
-    def text(self) -> str:
-        """Return it in a few words."""
-        if not self.done:
-            return ""
-        left = (time.monotonic() - self.started) * (self.rows - self.done) / self.done
-        return f"{self.done} of {self.rows} rows, {left:.0f} s left"
 
 
 def _rows(
