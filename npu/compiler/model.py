@@ -142,14 +142,17 @@ class CompiledModel:
             "kv_cap": cache.capacity,
         }
 
-    def decode(self, *, logits: bool = False) -> CompiledProgram:
+    def decode(self, *, logits: bool = False, positions: int | None = None) -> CompiledProgram:
         """Return one decode step for any position, repeated while LOOPLEFT lasts.
 
         It takes TOKEN at POS, appends its K and V, and writes the next token to BASE1 and TOKEN;
-        with `logits` also the int16 logits, 2 * vocab bytes, to BASE5.
+        with `logits` also the int16 logits, 2 * vocab bytes, to BASE5. Of a text that takes at most
+        so many `positions` it is faster; None is the context.
+
+        Raises CompileError for positions that the context does not have.
         """
         builder = self._builder()
-        used = self._emit_step(builder, logits=logits)
+        used = self._emit_step(builder, positions, logits=logits)
         builder.loop(0)
         return self._finish(builder, used, 0)
 
@@ -177,18 +180,23 @@ class CompiledModel:
         return self._finish(builder, used, rows)
 
     def generate(
-        self, rows: int, start: int | None = None, *, chunk: int | None = None
+        self,
+        rows: int,
+        start: int | None = None,
+        *,
+        chunk: int | None = None,
+        positions: int | None = None,
     ) -> CompiledProgram:
         """Return prefill and decode in one program: LOOPLEFT + 1 tokens, or up to EOS, to BASE1.
 
-        Arguments and errors as of `prefill`.
+        Arguments and errors as of `prefill` and `decode`.
         """
         builder = self._builder()
         used = self._emit_prompt(builder, rows, start, chunk, logits=False)
         builder.set("POS", (self.first if start is None else start) + rows - 1)
         target = builder.loop(None)
         builder.comment("decode")
-        step = self._emit_step(builder, logits=False)
+        step = self._emit_step(builder, positions, logits=False)
         builder.loop(target)
         return self._finish(builder, max(used, step), rows)
 
@@ -245,9 +253,9 @@ class CompiledModel:
     def _parameters(self) -> Parameters:
         return Parameters.of(self.numbers, self.shares)
 
-    def _emit_step(self, builder: ProgramBuilder, *, logits: bool) -> int:
+    def _emit_step(self, builder: ProgramBuilder, positions: int | None, *, logits: bool) -> int:
         """Emit a decode step; return the bytes of SRAM that it uses."""
-        plan = self.plan.step_with_logits if logits else self.plan.step
+        plan = self.plan.decode(positions, logits=logits)
         emit_step(builder, self.shape, self._parameters, plan)
         return plan.layout.sram_bytes
 

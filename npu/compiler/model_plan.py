@@ -30,6 +30,8 @@ MEMORY_BYTES = 1 << 32
 """That the chip can address."""
 BESIDE = 1 << 20
 """Bytes that are kept for programs, and for what parts lose that begin on pages."""
+FEW_POSITIONS = 512
+"""Texts of fewer positions have the same decode steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,26 @@ class ModelPlan:
     def room(self) -> int:
         """Bytes of SRAM for programs."""
         return _room(self.cache, self.limits)
+
+    def decode(self, positions: int | None, *, logits: bool) -> PassPlan:
+        """Return the pass of a decode step in texts of at most `positions`, None for the context.
+
+        Less is read piece by piece, and fewer pieces are there only to be skipped, where the text
+        is known to be short: the number is rounded up to a power of two.
+
+        Raises CompileError if the context has not so many positions.
+        """
+        whole = self.step_with_logits if logits else self.step
+        if positions is None:
+            return whole
+        if not 1 <= positions <= self.shape.context:
+            raise CompileError(
+                f"positions: given {positions}, allowed 1 to {self.shape.context} (context)"
+            )
+        most = max(FEW_POSITIONS, 1 << (positions - 1).bit_length())
+        if most >= self.shape.context:
+            return whole
+        return plan_step(replace(self.shape, context=most), self.limits, self.room, logits=logits)
 
     def prompt(
         self, rows: int, start: int, *, chunk: int | None, logits: bool

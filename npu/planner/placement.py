@@ -10,7 +10,7 @@ import numpy as np
 
 from npu.compiler import CompiledModel, CompiledProgram, CompileError
 from npu.driver.chip import PAGE
-from npu.driver.generate import PromptError, PromptPlan
+from npu.driver.generate import PromptError, PromptPlan, check_count
 from npu.planner.decoder_plan import plan_of_images
 from npu.runtime.decoder import CACHE, LOGITS, PROMPT, TOKENS
 from npu.runtime.prepare import MEMORY_END, bases_from, prepare
@@ -73,28 +73,37 @@ class Placement:
         """Address of the K/V cache; 0 if it lies in SRAM."""
         return self._prepared.address(CACHE) if CACHE in self._prepared.plan.places else 0
 
-    def plan(self, prompt: Sequence[int], *, logits: bool = False) -> PromptPlan:
+    def plan(
+        self, prompt: Sequence[int], *, logits: bool = False, count: int | None = None
+    ) -> PromptPlan:
         """Place a prompt and the programs for it.
 
         Args:
             prompt: token ids.
             logits: also for sampling on the host.
+            count: tokens behind it at most, None for as many as there is room for.
 
         Raises:
-            PromptError: ids outside the vocabulary, none, or more than the context holds.
+            PromptError: ids outside the vocabulary, none, or more than the context holds; a count
+                that has no room behind them.
             CompileError: the prompt's rows fit nowhere, or memory is full.
         """
         first, context = self.model.first, self.model.shape.context
         check_prompt(prompt, self.model.shape.vocab, context - first)
         rows = len(prompt)
+        positions = None
+        if count is not None:
+            check_count(count, first + rows, context)
+            positions = first + rows + count - 1
         ids = np.array(prompt, "<u4").tobytes()
         self.pieces.append((self._prepared.address(PROMPT), ids))
+        step = self.model.decode(logits=True, positions=positions)
         return PromptPlan(
-            greedy=self.launch(self.model.generate(rows)),
+            greedy=self.launch(self.model.generate(rows, positions=positions)),
             prompt=self.launch(self.model.prefill(rows, logits=True)) if logits else None,
-            step=self.launch(self.model.decode(logits=True)) if logits else None,
+            step=self.launch(step) if logits else None,
             prompt_length=first + rows,
-            context=context,
+            context=positions or context,
             vocab=self.model.shape.vocab,
             tokens=self.tokens,
             logits=self._prepared.address(LOGITS),

@@ -124,8 +124,7 @@ def _prepared(
     ids = loaded.ids(request.prompt)
     sampling = request.settings(loaded.model.scales["logits"], ids, loaded.logit_cap)
     placement = Placement(loaded.compiled)
-    plan = placement.plan(ids, logits=sampling is not None)
-    plan.check_count(request.tokens)
+    plan = placement.plan(ids, logits=sampling is not None, count=request.tokens)
     return ids, sampling, placement, plan
 
 

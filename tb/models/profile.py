@@ -98,18 +98,20 @@ class PictureError(RuntimeError):
 
 
 def _plan(
-    loaded: Loaded, ids: Sequence[int]
+    loaded: Loaded, ids: Sequence[int], count: int
 ) -> tuple[Placement, PromptPlan, list[CompiledProgram]]:
-    placement = Placement(loaded.compiled)
-    plan = placement.plan(ids)
-    prompt, step = loaded.compiled.prefill(len(ids)), loaded.compiled.decode()
+    compiled = loaded.compiled
+    placement = Placement(compiled)
+    plan = placement.plan(ids, count=count)
+    prompt = compiled.prefill(len(ids))
+    step = compiled.decode(positions=compiled.first + len(ids) + count - 1)
     plan = replace(plan, prompt=placement.launch(prompt), step=placement.launch(step))
     return placement, plan, [prompt, step]
 
 
 def check_request(loaded: Loaded, text: str, count: int) -> None:
     """Raise what `run` would raise for a request that makes no sense, before anything is built."""
-    _plan(loaded, loaded.ids(text))[1].check_count(count)
+    _plan(loaded, loaded.ids(text), count)
 
 
 def run(
@@ -129,7 +131,7 @@ def run(
         SimulationError: the simulation failed.
     """
     ids = loaded.ids(text)
-    placement, plan, programs = _plan(loaded, ids)
+    placement, plan, programs = _plan(loaded, ids, count)
     with display(TextStream(loaded.tokenizer, ids), text, count, console) as shown:
         simulated = simulate(
             configuration,

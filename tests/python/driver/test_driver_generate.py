@@ -28,6 +28,8 @@ from tests.python.golden.golden_support import random_model
 from weights.model import QuantizedModel
 
 PROMPT = [7, 1, 30, 7, 12]
+MOST = (1, 512, 513, 2_048, 4_000)
+"""Positions of texts in a context of 4,000."""
 
 
 def _model(seed: int = 3) -> QuantizedModel:
@@ -114,6 +116,35 @@ def test_context_to_the_last_position() -> None:
     careless = replace(plan, context=plan.context + 1)
     with pytest.raises(ProgramFailed, match="CONTEXT_FULL by engine seq at instruction"):
         asyncio.run(generate.greedy(chip, careless, most + 1))
+
+
+def test_a_short_text_has_short_steps() -> None:
+    """Steps for so many positions are those for all, without pieces of K and V that stay empty."""
+    model = random_model(
+        5, "llama", hidden=16, heads=4, kv_heads=2, head_dim=64, ffn=16, vocab=37, context=4_000
+    )
+    compiled = compile_model(model)
+    ids = [token % 37 for token in range(3, 513)]
+    for rows, count in ((5, 1), (510, 3), (510, 4)):
+        placement = Placement(compiled)
+        plan = placement.plan(ids[:rows], logits=True, count=count)
+        expected = session.generate(model, ids[:rows], count)
+        assert asyncio.run(generate.greedy(_chip(placement), plan, count)).ids == expected
+        with pytest.raises(PromptError, match=f"given {count + 1} after a prompt of {rows}, al"):
+            plan.check_count(count + 1)
+    sizes = [len(compiled.decode(positions=most).program.instructions) for most in MOST]
+    assert sizes[0] == sizes[1] < sizes[2] < sizes[3] < sizes[4]
+    assert compiled.decode(positions=4_000).text == compiled.decode().text
+    longest = compiled.generate(5, positions=512).program.instructions
+    assert len(longest) < len(compiled.generate(5).program.instructions)
+    for refused in (0, 4_001):
+        with pytest.raises(CompileError, match=f"positions: given {refused}, allowed 1 to 4000"):
+            compiled.decode(positions=refused)
+    placement = Placement(compiled)
+    pieces = len(placement.pieces)
+    with pytest.raises(PromptError, match="given 3997 after a prompt of 5, allowed 1 to 3996"):
+        placement.plan(PROMPT, count=3_997)
+    assert len(placement.pieces) == pieces
 
 
 def test_greedy_plan_cannot_be_sampled_from() -> None:
