@@ -50,6 +50,11 @@ class UnitConfiguration(Configuration):
 
     takes: ClassVar[str] = "10 to 30 seconds"
 
+    def __post_init__(self) -> None:
+        """Give the chip the port that the block is there for: its tests are told of it too."""
+        if self.block in VARIANTS:
+            object.__setattr__(self, "chip", replace(self.chip, **VARIANTS[self.block][1]))
+
     @property
     def bench(self) -> str:
         """The block whose bench it is in."""
@@ -68,8 +73,7 @@ class UnitConfiguration(Configuration):
     @property
     def parameters(self) -> list[str]:
         """The array and the port where they matter; the wrapper sets the rest."""
-        port = VARIANTS[self.block][1] if self.block in VARIANTS else {}
-        return replace(self, chip=replace(self.chip, **port)).parameters_in(self.wrapper)
+        return self.parameters_in(self.wrapper)
 
     @property
     def top(self) -> str:

@@ -34,6 +34,14 @@ def test_a_model_reads_packages_its_wrapper_and_its_checks_only() -> None:
     assert not any(name in names for name in ("npu_vec", "npu_gemm", "npu_top", "tb_top"))
 
 
+def test_a_port_of_its_own_is_told_to_the_tests() -> None:
+    """The reference of the coprocessor counts the operands that the bench delivers."""
+    job = runner.Job(units.tests_of("cop_two")[0], units.UnitConfiguration(block="cop_two"), 1)
+    command = runner.command(job, Path("simulator"), Path("run"))
+    assert {"+cop_sources=2"} == {word for word in command if word.startswith("+cop_sources")}
+    assert any("NumRs=2" in word for word in job.configuration.parameters)
+
+
 def test_a_run_says_how_to_repeat_it() -> None:
     """With its block, so that only this one is built."""
     test = units.tests_of("vec")[0]
