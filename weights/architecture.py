@@ -229,17 +229,34 @@ class GgufForm:
 
     Attributes:
         fields: of config.json, by keys of metadata without the architecture's name.
+        name: what general.architecture has; "" for the family.
+        marked: a key that tells it from another architecture with the same name.
         optional: keys that may be missing.
-        present: fields of config.json, each with the tensor that it stands for if there is one.
+        fixed: values that a key may have, where only some are computed.
+        ignored: keys that change nothing.
+        present: fields of config.json that are true, each with a tensor, if that is there.
+        absent: fields that are true if it is not.
+        completed: more fields, or others instead, made of the fields that were found; those may be
+            of any type yet.
         rotary: positions are rotated, and the fields of heads are those of LLaMA.
+        partial: fewer lanes of a head than all may be rotated.
         permuted: rows of q and k have the lanes of a rotary pair side by side.
+        stored: the tensors under their names in folders, where converters lay them out otherwise.
     """
 
     fields: Mapping[str, str]
+    name: str = ""
+    marked: str = ""
     optional: tuple[str, ...] = ("vocab_size",)
+    fixed: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
     present: tuple[tuple[str, str], ...] = ()
+    absent: tuple[tuple[str, str], ...] = ()
+    completed: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda content: {}
     rotary: bool = False
+    partial: bool = False
     permuted: bool = False
+    stored: Callable[[CheckpointShape], list[Stored]] | None = None
 
     @property
     def required(self) -> list[str]:
@@ -264,7 +281,7 @@ class Architecture:
         factors: what is not in a file's tensors but multiplies them: by "h.{l}.q" and the like, or
             by "q" for all layers, or a norm, "embed" or "head".
         renamed: other names of stored tensors, without prefix, by what they are called elsewhere.
-        gguf: how GGUF files hold it, under its family's name; None: they do not.
+        gguf: how GGUF files hold it; None: they do not.
         linear: matrices of layers are stored (out, in), as torch.nn.Linear has them.
         reads: what an encoder is made for: text, pictures or sound.
     """

@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 
 from npu.cli import command_line
+from tests.python.weights.gguf_converter import convert
 from tests.python.weights.gguf_files import WORDS, tensors_of, tokenizer_metadata, write_gguf
 from weights.checkpoint import CheckpointError
 from weights.importer import load_checkpoint, load_shape
 from weights.stored.gguf_header import read_header
-from weights.synthetic import random_checkpoint, shape_of
+from weights.synthetic import config_of, random_checkpoint, shape_of, write_checkpoint
 from weights.tokenizer import TokenizerError, load_tokenizer
 
 SHAPE = shape_of("llama", hidden=32, layers=1, kv_heads=2, ffn=32, vocab=60, context=16)
@@ -91,7 +92,9 @@ def test_two_files_in_a_folder(path: Path) -> None:
 METADATA: list[tuple[dict[str, Any], str]] = [
     (
         {"general.architecture": "nonsense"},
-        r"general\.architecture: given 'nonsense', allowed \['gpt2', 'llama', ",
+        r"general\.architecture: given 'nonsense', allowed \['falcon', 'gemma', 'gemma2', "
+        r"'gemma3', 'gpt2', 'gptneox', 'granite', 'llama', 'olmo2', 'phi2', 'phi3', 'qwen2', "
+        r"'qwen3', 'smollm3', 'stablelm', 'starcoder2'\]$",
     ),
     ({"llama.block_count": None}, r"metadata llama\.block_count is missing"),
     ({"llama.block_count": 7000}, r"llama\.block_count: given 7000, allowed at most the number of"),
@@ -118,8 +121,13 @@ METADATA: list[tuple[dict[str, Any], str]] = [
     ({"llama.attention.layer_norm_rms_epsilon": 2.0}, r"rms_epsilon: given 2\.0, allowed a number"),
     (
         {"llama.expert_count": 8},
-        r"metadata llama\.expert_count: given 8, allowed are no options of a llama but context_len",
+        r"metadata llama\.expert_count: given 8, allowed 0: mixtures of experts are not read",
     ),
+    (
+        {"llama.attention.temperature_scale": 0.1},
+        r"temperature_scale: given 0\.1, allowed are no options of a llama but context_len",
+    ),
+    ({"llama.attention.causal": False}, r"attention\.causal: given False, allowed True"),
     (
         tokenizer_metadata(tokens=["x"] * 61),
         r"tokenizer\.ggml\.tokens: given 61 tokens, allowed up to 60, the vocabulary of the model",
@@ -133,6 +141,99 @@ def test_metadata(path: Path, metadata: dict[str, Any], message: str) -> None:
     """What contradicts the tensors, is missing, or no option of the architecture."""
     write_gguf(CHECKPOINT, path, metadata=metadata)
     refused(path, message)
+
+
+OTHERS: list[tuple[str, dict[str, Any], str]] = [
+    (
+        "granite",
+        {"granite.attention.scale": None},
+        r"metadata granite\.attention\.scale is missing",
+    ),
+    (
+        "granite",
+        {"granite.rope.scaling.finetuned": False},
+        r"granite\.rope\.scaling\.finetuned: given False, allowed True",
+    ),
+    ("granite", {"granite.residual_scale": -1.0}, r"residual_scale: given -1\.0, allowed a number"),
+    (
+        "gpt_neox",
+        {"gptneox.rope.dimension_count": 7},
+        r"metadata gptneox\.rope\.dimension_count: given 7, allowed an even number up to 8, the",
+    ),
+    (
+        "phi",
+        {"phi2.rope.dimension_count": 10},
+        r"given 10, allowed an even number up to 8, the size",
+    ),
+    (
+        "phi",
+        {"phi2.attention.key_length": 6},
+        r"attn_q\.weight': given shape \(32, 32\), allowed \(2",
+    ),
+    (
+        "falcon",
+        {"falcon.attention.key_length": 6},
+        r"key_length: given 6, allowed 8, the size of a",
+    ),
+    ("falcon", {"falcon.attention.head_count_kv": 3}, r"head_count_kv: given 3, allowed a divisor"),
+    (
+        "gemma2",
+        {"gemma2.attention.sliding_window_pattern": [True] * 5},
+        r"gemma2\.attention\.sliding_window_pattern: given \['sliding_attention', .*, allowed 1 of",
+    ),
+    (
+        "gemma2",
+        {"gemma2.final_logit_softcapping": "x"},
+        r"softcapping: given 'x', allowed a number",
+    ),
+    (
+        "olmo2",
+        {"olmo2.attention.sliding_window": 9},
+        r"sliding_window: given 9, allowed are no opt",
+    ),
+    (
+        "phi3",
+        {"phi3.rope.scaling.type": "longrope"},
+        r"rope_scaling\.short_factor: given None, all",
+    ),
+    (
+        "starcoder2",
+        {"starcoder2.attention.layer_norm_epsilon": None},
+        r"metadata starcoder2\.attention\.layer_norm_epsilon is missing",
+    ),
+    (
+        "smollm3",
+        {"smollm3.expert_used_count": 2},
+        r"given 2, allowed 0: mixtures of experts are not",
+    ),
+]
+
+
+@pytest.mark.parametrize(("family", "metadata", "message"), OTHERS)
+def test_metadata_of_other_architectures(
+    path: Path, family: str, metadata: dict[str, Any], message: str
+) -> None:
+    """Sizes of heads, scales, windows and what only some values of are computed."""
+    shape = shape_of(family, hidden=32, layers=1, ffn=128, vocab=60, context=16)
+    options: dict[str, Any] = {}
+    if family == "gemma2":
+        options = {"attn_logit_softcapping": 5.0, "final_logit_softcapping": 5.0}
+        options["sliding_window"] = 9
+    folder = path.with_suffix("")
+    write_checkpoint(random_checkpoint(shape, 1), folder, config=config_of(shape) | options)
+    convert(folder, path, metadata)
+    refused(path, message)
+
+
+def test_factors_of_long_rotations(path: Path) -> None:
+    """As many as there are rotated pairs."""
+    shape = shape_of("phi3", hidden=32, layers=1, ffn=32, vocab=60, context=16)
+    factors = {"short_factor": [1.0] * 4, "long_factor": [1.0] * 4, "rope_type": "longrope"}
+    config = config_of(shape) | {"rope_parameters": {"rope_theta": 1e4, **factors}}
+    folder = path.with_suffix("")
+    write_checkpoint(random_checkpoint(shape, 1), folder, config=config)
+    convert(folder, path, {"phi3.rope.dimension_count": 6})
+    refused(path, r"tensor rope_factors_short\.weight: given \[.*\], allowed 3 numbers above 0")
 
 
 def test_keys_and_tensors_twice(path: Path) -> None:

@@ -18,12 +18,13 @@ from tokenizers import pre_tokenizers
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.published_model import published
+from tests.python.weights.gguf_converter import convert
 from tests.python.weights.gguf_files import tokenizer_metadata, write_gguf
 from weights.checkpoint import CheckpointShape
 from weights.importer import load_checkpoint
 from weights.reference import forward
 from weights.stored.gguf_header import read_header
-from weights.synthetic import random_checkpoint, shape_of
+from weights.synthetic import config_of, random_checkpoint, shape_of, write_checkpoint
 from weights.tokenizer import load_tokenizer
 
 TOLERANCE = 1e-4
@@ -69,6 +70,43 @@ def test_logits(tmp_path: Path, shape: CheckpointShape, kind: str) -> None:
     given, wanted = forward(load_checkpoint(path), tokens), logits_of(path, tokens)
     assert np.abs(given).max() > 0.5  # the tolerance is much less than the logits
     np.testing.assert_allclose(given, wanted, atol=TOLERANCE, rtol=TOLERANCE)
+
+
+GEMMA: dict[str, Any] = {"hidden": 64, "heads": 4, "kv_heads": 2, "head_dim": 256}
+CONVERTED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("llama", {"kv_heads": 2, "head_dim": 24}, {"rope_parameters": {"rope_theta": 500.0}}),
+    ("qwen2", {"kv_heads": 2}, {}),
+    ("qwen3", {"kv_heads": 2, "head_dim": 128}, {}),
+    ("gemma2", {**GEMMA, "layers": 3}, {"sliding_window": 7}),
+    ("gemma3_text", {**GEMMA, "layers": 7}, {"sliding_window": 7}),
+    ("phi3", {"kv_heads": 2}, {"sliding_window": None}),
+    ("stablelm", {"hidden": 64, "kv_heads": 2}, {"use_qkv_bias": True}),
+    ("stablelm", {"hidden": 64, "one_norm": True, "parallel": True}, {}),
+    ("starcoder2", {"kv_heads": 2, "epsilon": 1e-4}, {}),
+    ("falcon", {"kv_heads": 1, "ffn": 256, "one_norm": True}, {"new_decoder_architecture": False}),
+    ("gpt2", {"ffn": 256, "context": 1024}, {}),
+]
+"""Architectures that transformers reads, with what it assumes where it does not look."""
+
+
+@pytest.mark.parametrize(("family", "dimensions", "options"), CONVERTED)
+def test_logits_of_converted_folders(
+    tmp_path: Path, family: str, dimensions: dict[str, Any], options: dict[str, Any]
+) -> None:
+    """Files as the converter makes them: names, order of rows and gains, options by keys."""
+    shape = shape_of(family, tied=family in ("falcon", "gemma2", "gemma3_text"), **dimensions)
+    config = config_of(shape) | options
+    write_checkpoint(random_checkpoint(shape, 5), tmp_path / "folder", config=config)
+    words = [f"t{index}" for index in range(shape.vocab)]
+    usual = [1] * shape.vocab
+    metadata = tokenizer_metadata(tokens=words, token_type=usual, padding_token_id=0)
+    path = convert(tmp_path / "folder", tmp_path / "model.gguf", metadata)
+    tokens = np.random.default_rng(5).integers(0, shape.vocab, (3, 24))
+    checkpoint = load_checkpoint(path)
+    assert checkpoint.shape.family == family
+    given, wanted = forward(checkpoint, tokens), logits_of(path, tokens)
+    assert np.abs(given).max() > 0.5  # the tolerance is much less than the logits
+    assert np.abs(given - wanted).max() <= 1e-5 * np.abs(wanted).max()
 
 
 def test_logits_of_a_published_model() -> None:

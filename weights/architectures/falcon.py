@@ -7,8 +7,12 @@ Almazrouei et al., "The Falcon Series of Open Language Models" (2023).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 from weights.architecture import Architecture, Config, Stored
+from weights.architectures.llama import gguf_form
 from weights.checkpoint import CheckpointShape
 from weights.reference import ACTIVATIONS
 from weights.rope_config import parameters, rotated, rotation
@@ -23,6 +27,7 @@ MODULES = {
 }
 NORMS = {"input_layernorm": ("norm1",), "post_attention_layernorm": ("norm2",)}
 SIDE_BY_SIDE = {"ln_attn": ("norm1",), "ln_mlp": ("norm2",)}
+NORM_COUNT = "num_ln_in_parallel_attn"
 
 
 def parse(config: Config) -> CheckpointShape:
@@ -39,9 +44,9 @@ def parse(config: Config) -> CheckpointShape:
     if heads % kv_heads:
         raise config.refusal("num_kv_heads", f"a divisor of {heads} heads", kv_heads)
     parallel = new or config.flag("parallel_attn", True)
-    norms = config.optional_size("num_ln_in_parallel_attn", None) or 1 + new
+    norms = config.optional_size(NORM_COUNT, None) or 1 + new
     if norms > 1 + new:
-        raise config.refusal("num_ln_in_parallel_attn", f"null or 1{' or 2' * new}", norms)
+        raise config.refusal(NORM_COUNT, f"null or 1{' or 2' * new}", norms)
     context = config.size("max_position_embeddings", 2048)
     turned = rotation(config, hidden // heads, context)
     shape = CheckpointShape(
@@ -75,7 +80,7 @@ def write(shape: CheckpointShape) -> dict[str, object]:
         "new_decoder_architecture": shape.parallel,
         "multi_query": shape.kv_heads == 1,
         "parallel_attn": shape.parallel,
-        "num_ln_in_parallel_attn": 2 - shape.one_norm if shape.parallel else None,
+        NORM_COUNT: 2 - shape.one_norm if shape.parallel else None,
         "ffn_hidden_size": shape.ffn,
         "vocab_size": shape.vocab,
         "max_position_embeddings": shape.context,
@@ -87,8 +92,8 @@ def write(shape: CheckpointShape) -> dict[str, object]:
     }
 
 
-def stored(shape: CheckpointShape) -> list[Stored]:
-    """Return the tensors; the queries of a K/V head lie beside it."""
+def stored(shape: CheckpointShape, *, grouped: bool = True) -> list[Stored]:
+    """Return the tensors; the queries of a K/V head lie beside it if `grouped`."""
     norms = SIDE_BY_SIDE if shape.parallel and not shape.one_norm else dict(NORMS)
     if shape.one_norm:
         del norms["post_attention_layernorm"]
@@ -98,8 +103,13 @@ def stored(shape: CheckpointShape) -> list[Stored]:
         layer="h.{}",
         embed="word_embeddings",
         norm="ln_f",
-        grouped=True,
+        grouped=grouped,
     )
+
+
+def completed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that GGUF files say by tensors: all of them are side by side."""
+    return {"new_decoder_architecture": True, NORM_COUNT: 1 + content[NORM_COUNT]}
 
 
 ARCHITECTURE = Architecture(
@@ -111,4 +121,12 @@ ARCHITECTURE = Architecture(
     parse=parse,
     write=write,
     stored=stored,
+    gguf=gguf_form(
+        {"attention.head_count_kv": "num_kv_heads", "feed_forward_length": "ffn_hidden_size"},
+        epsilon=("attention.layer_norm_epsilon", "layer_norm_epsilon"),
+        without=("attention.key_length",),
+        present=((NORM_COUNT, "blk.0.attn_norm_2.weight"), ("bias", "blk.0.attn_qkv.bias")),
+        completed=completed,
+        stored=partial(stored, grouped=False),
+    ),
 )

@@ -10,7 +10,16 @@ import math
 from dataclasses import replace
 
 from weights.architecture import Architecture, Config, Factors, Stored, stream_factors
-from weights.architectures.llama import BUFFERS, MODULES, full_attention, parse_common, write_common
+from weights.architectures.llama import (
+    ATTENTION_BIAS,
+    BUFFERS,
+    GGUF,
+    MODULES,
+    full_attention,
+    parse_common,
+    write_common,
+)
+from weights.architectures.llama import stored as stored_gains
 from weights.checkpoint import CheckpointShape
 from weights.stored_layers import stored_layers
 
@@ -65,4 +74,5 @@ ARCHITECTURE = Architecture(
     write=write,
     stored=stored,
     factors=factors,
+    gguf=replace(GGUF, present=(ATTENTION_BIAS,), stored=stored_gains),
 )

@@ -6,11 +6,14 @@ Gemma Team, "Gemma 2: Improving Open Language Models at a Practical Size" (2024)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from weights.architecture import (
     FULL,
+    MAX_SIZE,
     SLIDING,
     Architecture,
     Config,
@@ -21,8 +24,11 @@ from weights.architecture import (
 from weights.architectures import gemma
 from weights.architectures.llama import (
     ATTENTION,
+    ATTENTION_BIAS,
     BUFFERS,
     FEED_FORWARD,
+    WINDOW,
+    gguf_form,
     parse_common,
     with_window,
     write_common,
@@ -41,6 +47,17 @@ MODULES = {
     **ATTENTION,
     **FEED_FORWARD,
 }
+
+
+GGUF = {
+    "attn_logit_softcapping": "attn_logit_softcapping",
+    "final_logit_softcapping": "final_logit_softcapping",
+    WINDOW: "sliding_window",
+    f"{WINDOW}_pattern": "layer_types",
+}
+"""Fields that GGUF files may have, by keys."""
+LARGE = (46, 62)
+"""Layers of the 27B models, whose scale of scores GGUF files leave to their number."""
 
 
 def parse(config: Config) -> CheckpointShape:
@@ -111,6 +128,23 @@ def factors(config: Config, shape: CheckpointShape) -> Factors:
     return {**gemma.factors(config, shape), **attention_factor(shape, scale)}
 
 
+def completed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the scale of scores and the kinds of attention as llama.cpp knows them."""
+    names = ("num_hidden_layers", "num_attention_heads", "hidden_size")
+    sizes = [content.get(name) for name in names]
+    if any(type(one) is not int or not 1 <= one <= MAX_SIZE for one in sizes):
+        return {}  # refused as such
+    layers, heads, hidden = (int(content[name]) for name in names)
+    width = hidden // heads
+    found: dict[str, Any] = {SCALE: width if layers in LARGE else content["head_dim"] or width}
+    kinds = content.get("layer_types")
+    if type(kinds) is int and kinds > 0:  # the last of so many is full
+        kinds = [(layer + 1) % kinds for layer in range(layers)]
+    if isinstance(kinds, list):
+        found["layer_types"] = [SLIDING if one else FULL for one in kinds]
+    return found
+
+
 ARCHITECTURE = Architecture(
     family="gemma2",
     classes=("Gemma2ForCausalLM", "Gemma2Model"),
@@ -122,4 +156,11 @@ ARCHITECTURE = Architecture(
     stored=stored,
     options=OPTIONS,
     factors=factors,
+    gguf=gguf_form(
+        GGUF,
+        optional=tuple(GGUF),
+        present=(ATTENTION_BIAS,),
+        completed=completed,
+        stored=partial(stored_layers, modules=MODULES),
+    ),
 )

@@ -6,19 +6,24 @@ Gemma Team, "Gemma 3 Technical Report" (2025).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from weights.architecture import FULL, SLIDING, Architecture, Config, Stored
 from weights.architectures import gemma2
-from weights.architectures.llama import BUFFERS, HEAD_NORMS, with_window
+from weights.architectures.llama import ATTENTION_BIAS, BUFFERS, HEAD_NORMS, gguf_form, with_window
 from weights.checkpoint import CheckpointShape
 from weights.rope_config import parameters, rotated, rotation
 from weights.stored_layers import stored_layers
 
 MODULES = gemma2.MODULES | HEAD_NORMS
+PATTERN = "sliding_window_pattern"
 KINDS = (FULL, SLIDING)
 """Of attention, in the order of the tables of their rotations."""
+GGUF = gemma2.GGUF | {"rope.freq_base_swa": "rope_local_base_freq"}
+"""Fields that GGUF files may have, by keys."""
 
 
 def parse(config: Config) -> CheckpointShape:
@@ -27,7 +32,7 @@ def parse(config: Config) -> CheckpointShape:
     shape = gemma2.parse_next(
         "gemma3_text", config, vocab=262208, context=131072, caps=(0.0, 0.0), rope=full
     )
-    pattern = config.size("sliding_window_pattern", 6)
+    pattern = config.size(PATTERN, 6)
     usual = [SLIDING if (layer + 1) % pattern else FULL for layer in range(shape.layers)]
     kinds = config.layer_types(shape.layers) or usual
     near = rotation(config, shape.head_dim, shape.context, **sliding)
@@ -70,6 +75,12 @@ def stored(shape: CheckpointShape) -> list[Stored]:
     return stored_layers(shape, MODULES, offset=1.0)
 
 
+def completed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that GGUF files leave out; without a window no layer is of its kind."""
+    window = {} if "sliding_window" in content else {"sliding_window": None, PATTERN: 1}
+    return gemma2.completed(content) | window
+
+
 ARCHITECTURE = Architecture(
     family="gemma3_text",
     classes=("Gemma3ForCausalLM", "Gemma3TextModel"),
@@ -81,4 +92,13 @@ ARCHITECTURE = Architecture(
     stored=stored,
     options=gemma2.OPTIONS,
     factors=gemma2.factors,
+    gguf=gguf_form(
+        GGUF,
+        name="gemma3",
+        optional=tuple(GGUF),
+        ignored=("mm.tokens_per_image",),  # of a part for pictures in another file
+        present=(ATTENTION_BIAS,),
+        completed=completed,
+        stored=partial(stored_layers, modules=MODULES),
+    ),
 )

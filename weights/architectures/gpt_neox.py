@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 
 from weights.architecture import Architecture, Config, Stored
-from weights.architectures.llama import parse_common, write_common
+from weights.architectures.llama import gguf_form, parse_common, write_common
 from weights.checkpoint import CheckpointShape
 from weights.stored_layers import stored_layers
 
@@ -56,9 +57,13 @@ def write(shape: CheckpointShape) -> dict[str, object]:
     }
 
 
+stored_whole = partial(stored_layers, modules=MODULES, embed="embed_in", norm="final_layer_norm")
+"""Makes the tensors as GGUF files have them: all of q before all of k and of v."""
+
+
 def stored(shape: CheckpointShape) -> list[Stored]:
     """Return the tensors; q, k and v lie head by head."""
-    return stored_layers(shape, MODULES, embed="embed_in", norm="final_layer_norm", grouped=True)
+    return stored_whole(shape, grouped=True)
 
 
 ARCHITECTURE = Architecture(
@@ -72,4 +77,13 @@ ARCHITECTURE = Architecture(
     stored=stored,
     head=HEAD,
     renamed={"lm_head.weight": HEAD},
+    gguf=gguf_form(
+        {"use_parallel_residual": "use_parallel_residual"},
+        name="gptneox",
+        epsilon=("attention.layer_norm_epsilon", EPSILON),
+        optional=("use_parallel_residual",),
+        present=(("attention_bias", "blk.0.attn_qkv.bias"),),
+        partial=True,
+        stored=stored_whole,
+    ),
 )

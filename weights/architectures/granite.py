@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from weights.architecture import Architecture, Config, Factors, attention_factor, stream_factors
 from weights.architectures.llama import (
+    BIASES,
     BUFFERS,
     full_attention,
+    gguf_form,
     parse_common,
     stored,
     with_biases,
@@ -25,6 +27,13 @@ MULTIPLIERS = {
     "logits_scaling": 8.0,
 }
 """What is written, near those of published models; where none is given, all are 1."""
+SCALES = {
+    "embedding_scale": "embedding_multiplier",
+    "attention.scale": "attention_multiplier",
+    "residual_scale": "residual_multiplier",
+    "logit_scale": "logits_scaling",
+}
+"""The multipliers by their keys in GGUF files, where a missing scale of scores is another one."""
 
 
 def parse(config: Config) -> CheckpointShape:
@@ -62,4 +71,11 @@ ARCHITECTURE = Architecture(
     stored=stored,
     options=tuple(MULTIPLIERS),
     factors=factors,
+    gguf=gguf_form(
+        SCALES,
+        optional=("embedding_scale", "residual_scale", "logit_scale"),
+        fixed={"rope.scaling.finetuned": (True,)},  # else positions are not rotated
+        present=BIASES,
+        permuted=True,
+    ),
 )

@@ -38,6 +38,10 @@ GGUF = GgufForm(
     rotary=True,
 )
 """Of all that are built alike."""
+ATTENTION_BIAS = ("attention_bias", "blk.0.attn_q.bias")
+BIASES = (ATTENTION_BIAS, ("mlp_bias", "blk.0.ffn_gate.bias"))
+"""Options that GGUF files say by tensors."""
+WINDOW = "attention.sliding_window"
 ATTENTION = {
     "self_attn.q_proj": ("q",),
     "self_attn.k_proj": ("k",),
@@ -53,6 +57,33 @@ MODULES = {
 }
 """Of a layer."""
 HEAD_NORMS = {"self_attn.q_norm": ("q_norm",), "self_attn.k_norm": ("k_norm",)}
+
+
+def gguf_form(
+    fields: Mapping[str, str] | None = None,
+    *,
+    epsilon: tuple[str, str] = ("attention.layer_norm_rms_epsilon", "rms_norm_eps"),
+    optional: tuple[str, ...] = (),
+    without: tuple[str, ...] = (),
+    **others: Any,  # noqa: ANN401
+) -> GgufForm:
+    """Return how GGUF files hold a relative of LLaMA.
+
+    Args:
+        fields: that it has beside those of `GGUF`, by keys.
+        epsilon: key and field of the norms.
+        optional: those of `fields` that may be missing.
+        without: keys of `GGUF` that it has no fields for.
+        others: attributes of the form.
+    """
+    gone = {"attention.layer_norm_rms_epsilon", *without}
+    common = {key: one for key, one in GGUF.fields.items() if key not in gone}
+    return replace(
+        GGUF,
+        fields={**common, epsilon[0]: epsilon[1], **(fields or {})},
+        optional=GGUF.optional + optional,
+        **others,
+    )
 
 
 def parse_common(
@@ -206,12 +237,5 @@ ARCHITECTURE = Architecture(
     parse=parse,
     write=write,
     stored=stored,
-    gguf=replace(
-        GGUF,
-        present=(
-            ("attention_bias", "blk.0.attn_q.bias"),
-            ("mlp_bias", "blk.0.ffn_gate.bias"),
-        ),
-        permuted=True,
-    ),
+    gguf=replace(GGUF, present=BIASES, permuted=True),
 )

@@ -7,7 +7,15 @@ Jiang et al., "Mistral 7B" (2023).
 from __future__ import annotations
 
 from weights.architecture import FULL, SLIDING, Architecture, Config
-from weights.architectures.llama import BUFFERS, parse_common, stored, with_window, write_common
+from weights.architectures.llama import (
+    BUFFERS,
+    WINDOW,
+    gguf_form,
+    parse_common,
+    stored,
+    with_window,
+    write_common,
+)
 from weights.checkpoint import CheckpointShape
 
 
@@ -37,4 +45,5 @@ ARCHITECTURE = Architecture(
     parse=parse,
     write=write,
     stored=stored,
+    gguf=gguf_form({WINDOW: "sliding_window"}, name="llama", marked=WINDOW, permuted=True),
 )

@@ -11,8 +11,10 @@ from dataclasses import replace
 from weights.architecture import Architecture, Config, Stored
 from weights.architectures.llama import (
     ATTENTION,
+    ATTENTION_BIAS,
     BUFFERS,
     FEED_FORWARD,
+    GGUF,
     HEAD_NORMS,
     full_attention,
     parse_common,
@@ -64,4 +66,5 @@ ARCHITECTURE = Architecture(
     parse=parse,
     write=write,
     stored=stored,
+    gguf=replace(GGUF, present=(ATTENTION_BIAS,)),
 )

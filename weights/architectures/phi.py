@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weights.architecture import Architecture, Config, Stored
-from weights.architectures.llama import ATTENTION, BUFFERS, parse_common, write_common
+from weights.architectures.llama import ATTENTION, BUFFERS, gguf_form, parse_common, write_common
 from weights.checkpoint import CheckpointShape
 from weights.stored_layers import stored_layers
 
@@ -62,4 +62,5 @@ ARCHITECTURE = Architecture(
     parse=parse,
     write=write,
     stored=stored,
+    gguf=gguf_form(name="phi2", epsilon=("attention.layer_norm_epsilon", EPSILON), partial=True),
 )

@@ -7,7 +7,14 @@ Abdin et al., "Phi-3 Technical Report" (2024).
 from __future__ import annotations
 
 from weights.architecture import Architecture, Config, Stored
-from weights.architectures.llama import BUFFERS, parse_common, with_window, write_common
+from weights.architectures.llama import (
+    BUFFERS,
+    WINDOW,
+    gguf_form,
+    parse_common,
+    with_window,
+    write_common,
+)
 from weights.checkpoint import CheckpointShape
 from weights.stored_layers import stored_layers
 
@@ -64,4 +71,5 @@ ARCHITECTURE = Architecture(
     parse=parse,
     write=write,
     stored=stored,
+    gguf=gguf_form({WINDOW: "sliding_window"}, optional=(WINDOW,), partial=True),
 )

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from weights.architecture import Architecture, Config, Stored
 from weights.architectures.llama import (
+    ATTENTION_BIAS,
     BUFFERS,
     GGUF,
     HEAD_NORMS,
@@ -55,5 +56,5 @@ ARCHITECTURE = Architecture(
     parse=parse,
     write=write,
     stored=stored,
-    gguf=replace(GGUF, present=(("attention_bias", "blk.0.attn_q.bias"),)),
+    gguf=replace(GGUF, present=(ATTENTION_BIAS,)),
 )

@@ -6,9 +6,13 @@ Bakouch et al., "SmolLM3: smol, multilingual, long-context reasoner" (2025).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from weights.architecture import FULL, SLIDING, Architecture, Config
 from weights.architectures.llama import (
+    BIASES,
     BUFFERS,
+    GGUF,
     parse_common,
     stored,
     with_biases,
@@ -87,4 +91,5 @@ ARCHITECTURE = Architecture(
     write=write,
     stored=stored,
     options=("no_rope_layers",),
+    gguf=replace(GGUF, present=BIASES, permuted=True),  # every fourth layer is not rotated
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weights.architecture import Architecture, Config, Stored
-from weights.architectures.llama import BUFFERS, MODULES, parse_common, write_common
+from weights.architectures.llama import BUFFERS, MODULES, gguf_form, parse_common, write_common
 from weights.checkpoint import CheckpointShape
 from weights.stored_layers import stored_layers
 
@@ -58,4 +58,11 @@ ARCHITECTURE = Architecture(
     parse=parse,
     write=write,
     stored=stored,
+    gguf=gguf_form(
+        epsilon=("attention.layer_norm_epsilon", EPSILON),
+        ignored=("use_parallel_residual",),  # true of models that are not parallel
+        present=(("use_qkv_bias", "blk.0.attn_q.bias"),),
+        absent=(("use_parallel_residual", "blk.0.ffn_norm.weight"),),
+        partial=True,
+    ),
 )

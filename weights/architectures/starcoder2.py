@@ -12,6 +12,8 @@ from weights.architecture import Architecture, Config, Stored
 from weights.architectures.llama import (
     ATTENTION,
     BUFFERS,
+    WINDOW,
+    gguf_form,
     parse_common,
     with_window,
     write_common,
@@ -75,4 +77,10 @@ ARCHITECTURE = Architecture(
     parse=parse,
     write=write,
     stored=stored,
+    gguf=gguf_form(
+        {WINDOW: "sliding_window"},
+        epsilon=("attention.layer_norm_epsilon", EPSILON),
+        optional=(WINDOW,),
+        present=(("use_bias", "blk.0.attn_output.bias"),),
+    ),
 )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A decoder in a GGUF file, as llama.cpp uses them: configuration and tensors of an architecture.
 
-Metadata becomes what config.json would say, so that the parser of the architecture reads both and
-refuses both, only by the names of metadata. The package gguf knows the names and types of tensors.
+What the metadata says is in weights.stored.gguf_config. The package gguf knows the names and types
+of tensors.
 """
 
 from __future__ import annotations
@@ -11,44 +11,26 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from weights.architecture import Architecture, Config, Stored
-from weights.architectures import ARCHITECTURES
+from weights.architecture import Stored
 from weights.checkpoint import CheckpointError, CheckpointShape, Float32
 from weights.stored.form import StoredTensor
-from weights.stored.gguf_header import GgufHeader, TensorPlace, read_header
+from weights.stored.gguf_config import TABLES, architecture_of, config_of
+from weights.stored.gguf_header import TensorPlace, read_header
 
 TYPES = (
     *("F64", "F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1"),
     *("Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K"),
 )
 """Types of tensors that are read, as GGUF calls them; all become float32."""
-ARCHITECTURE = "general.architecture"
-TOKENS = "tokenizer.ggml.tokens"
-EMBEDDING, HEAD = "token_embd.weight", "output.weight"
-FREQUENCIES = "rope_freqs.weight"
-"""What the frequencies of rotary pairs are divided by, (D / 2,)."""
-LLAMA3 = {
-    "low_freq_factor": 1.0,
-    "high_freq_factor": 4.0,
-    "original_max_position_embeddings": 8192,
-}
-"""With which factors of frequencies are made from one factor; a file has only the factors."""
-SCALING = {
-    "factor": "factor",
-    "original_context_length": "original_max_position_embeddings",
-}
-"""Fields of rope_scaling by the end of the key."""
-HEAD_SIZES = ("attention.value_length", "rope.dimension_count")
-"""Keys that may only repeat the size of a head."""
-NOTES = ("tensor_data_layout", "rope.scaling.finetuned")
-"""Keys that change nothing."""
 _MATRIX = re.compile(r"h\.\d+\.(q|k|v|o|gate|up|down)\.weight")
 _ROTATED = re.compile(r"blk\.\d+\.attn_([qk])\.(weight|bias)")
+_SPLIT = re.compile(r"(blk\.\d+\.attn_)[qkv](\.weight|\.bias)")
 
 
 class GgufModel:
@@ -70,117 +52,60 @@ class GgufModel:
         """
         self.path, self.source = path, source
         self.header = read_header(path, source)
-        self.architecture = self._architecture()
-        self.config = self._config()
+        self.architecture = architecture_of(self.header, source)
+        self.config = config_of(self.header, self.architecture, source, self._table)
 
-    def _architecture(self) -> Architecture:
-        given = self.header.metadata.get(ARCHITECTURE)
-        known = {one.family: one for one in ARCHITECTURES.values() if one.gguf is not None}
-        if not isinstance(given, str) or given not in known:
-            raise CheckpointError(
-                f"{self.source}: {ARCHITECTURE}: given {given!r}, allowed {list(known)}"
-            )
-        return known[given]
-
-    def _config(self) -> Config:
-        form, family = self.architecture.gguf, self.architecture.family
-        assert form is not None
-        tensors = self.header.tensors
-        keys = {field: f"{family}.{key}" for key, field in form.fields.items()}
-        values = _options(self.header, family)
-        content = {
-            field: values.pop(key) for key, field in form.fields.items() if key in values
-        } | {field: tensor in tensors for field, tensor in form.present}
-        for key in form.required:
-            if form.fields[key] not in content:
-                raise CheckpointError(f"{self.source}: metadata {family}.{key} is missing")
-        content |= {"model_type": family, "tie_word_embeddings": HEAD not in tensors}
-        if form.rotary:
-            heads = content["num_attention_heads"]
-            content["num_key_value_heads"] = content.get("num_key_value_heads", heads)
-            content["head_dim"] = content.get("head_dim")
-        if EMBEDDING in tensors:
-            content.setdefault("vocab_size", tensors[EMBEDDING].shape[0])
-        config = Config(content, self.source, keys)
-        self._check_tokens(config)
-        if form.rotary:
-            self._add_rotary(config, values)
-        for key in sorted(values.keys() - set(NOTES)):
-            raise CheckpointError(
-                f"{self.source}: metadata {family}.{key}: given {values[key]!r:.60}, allowed are "
-                f"no options of a {family} but {', '.join(form.fields)}"
-            )
-        return config
-
-    def _check_tokens(self, config: Config) -> None:
-        tokens = self.header.metadata.get(TOKENS)
-        vocab = config.content.get("vocab_size")
-        if isinstance(tokens, list) and isinstance(vocab, int) and len(tokens) > vocab:
-            raise CheckpointError(
-                f"{self.source}: metadata {TOKENS}: given {len(tokens)} tokens, allowed up to "
-                f"{vocab}, the vocabulary of the model"
-            )
-
-    def _add_rotary(self, config: Config, values: dict[str, Any]) -> None:
-        """Check the sizes of heads, and add the scaling of frequencies."""
-        shape = self.architecture.shape(config)
-        for key in HEAD_SIZES:
-            size = values.pop(key, shape.head_dim)
-            if size != shape.head_dim:
-                raise CheckpointError(
-                    f"{self.source}: metadata {shape.family}.{key}: given {size!r}, allowed "
-                    f"{shape.head_dim}, the size of a head"
-                )
-        kind = values.pop("rope.scaling.type", "none")
-        scaling: dict[str, Any] = {} if kind == "none" else {"rope_type": kind}
-        config.places["rope_scaling.rope_type"] = f"{shape.family}.rope.scaling.type"
-        for key, field in SCALING.items():
-            if f"rope.scaling.{key}" in values:
-                scaling[field] = values.pop(f"rope.scaling.{key}")
-                config.places[f"rope_scaling.{field}"] = f"{shape.family}.rope.scaling.{key}"
-        if FREQUENCIES in self.header.tensors:
-            scaling = self._llama3(shape)
-            config.places["rope_scaling.rope_type"] = f"tensor {FREQUENCIES}"
-        if scaling:
-            config.content["rope_scaling"] = scaling
-
-    def _llama3(self, shape: CheckpointShape) -> dict[str, Any]:
-        """Return the scaling of frequencies that LLaMA 3 has, from the factors of a file."""
-        given = self._load(FREQUENCIES, self.header.tensors[FREQUENCIES]).astype(np.float64)
-        pairs = np.arange(shape.head_dim // 2) * 2 / shape.head_dim
-        turns = LLAMA3["original_max_position_embeddings"] / (2 * np.pi * shape.rope_theta**pairs)
-        low, high = LLAMA3["low_freq_factor"], LLAMA3["high_freq_factor"]
-        share = np.clip((turns - low) / (high - low), 0, 1)
-        factor = float(given.max())
-        if given.shape != pairs.shape or not np.allclose(
-            given, 1 / ((1 - share) / factor + share), rtol=1e-4
-        ):
-            raise CheckpointError(
-                f"{self.source}: tensor {FREQUENCIES!r}: given {given.size} factors up to "
-                f"{factor:g}, allowed {pairs.size} as LLaMA 3 has them ({LLAMA3})"
-            )
-        return {"rope_type": "llama3", "factor": factor, **LLAMA3}
+    def _table(self, name: str) -> list[float]:
+        """Return the numbers of a small tensor, as the shortest decimals that they are."""
+        found = self._load(name, self.header.tensors[name])
+        return [float(str(one)) for one in found.ravel()]
 
     def layout(self, shape: CheckpointShape) -> list[Stored]:
         """Return every tensor by its name in the file; all matrices of layers are (out, in)."""
         library = _library(self.source)
-        family = self.architecture.family
-        linear = self.architecture.linear
-        number = {name: number for number, name in library.MODEL_ARCH_NAMES.items()}[family]
-        names = library.get_tensor_name_map(number, shape.layers)
+        form = self.architecture.gguf
+        assert form is not None
+        given = replace(self.architecture, stored=form.stored or self.architecture.stored)
+        numbers = {name: number for number, name in library.MODEL_ARCH_NAMES.items()}
+        names = library.get_tensor_name_map(numbers[form.name or given.family], shape.layers)
+        head = given.head.removesuffix("weight")
 
         def renamed(one: Stored) -> Stored:
-            known = self.architecture.full_name(one.name)
+            known = given.full_name(one.name)
             name = names.get_name(known, try_suffixes=(".weight", ".bias"))
-            assert name is not None, one.name
+            if name is None:  # not every architecture of the package has a head of its own
+                assert known.startswith(head), known
+                name = f"output.{known.removeprefix(head)}"
             matrix = _MATRIX.fullmatch(one.parts[0]) is not None
-            return replace(one, name=name, transposed=one.transposed or (matrix and not linear))
+            turned = one.transposed or (matrix and not given.linear)
+            return replace(one, name=name, transposed=turned)
 
-        return [renamed(one) for one in self.architecture.layout(shape)]
+        return self._joined([renamed(one) for one in given.layout(shape)], shape)
+
+    def _joined(self, layout: list[Stored], shape: CheckpointShape) -> list[Stored]:
+        """Return a layout with q, k and v as one tensor where the file has them so."""
+        found: list[Stored] = []
+        joined: dict[str, list[Stored]] = {}
+        for one in layout:
+            whole = _SPLIT.sub(r"\1qkv\2", one.name)
+            if whole != one.name and whole in self.header.tensors:
+                joined.setdefault(whole, []).append(one)
+            else:
+                found.append(one)
+        ends = np.cumsum([0, shape.q_columns, shape.kv_columns, shape.kv_columns])
+        straight = [np.arange(*pair) for pair in pairwise(ends)]
+        for name, parts in joined.items():
+            orders = [
+                start if one.order is None else one.order + start[0]
+                for one, start in zip(parts, straight, strict=True)
+            ]
+            names = tuple(part for one in parts for part in one.parts)
+            found.append(replace(parts[0], name=name, parts=names, order=np.concatenate(orders)))
+        return found
 
     def key(self, name: str) -> str | None:
-        """Return a name as it is, None for the factors of frequencies."""
-        return None if name == FREQUENCIES else name
+        """Return a name as it is, None for factors of frequencies."""
+        return None if name in TABLES else name
 
     def tensors(self) -> Iterator[StoredTensor]:
         """Yield the tensors of the file.
@@ -237,16 +162,6 @@ class GgufModel:
     def _heads(self, part: str) -> int:
         field = "num_attention_heads" if part == "q" else "num_key_value_heads"
         return int(self.config.content[field])
-
-
-def _options(header: GgufHeader, family: str) -> dict[str, Any]:
-    """Return the metadata of an architecture without its name in front."""
-    prefix = f"{family}."
-    return {
-        key.removeprefix(prefix): value
-        for key, value in header.metadata.items()
-        if key.startswith(prefix)
-    }
 
 
 def _unpermuted(rows: Float32, heads: int) -> Float32:

@@ -150,7 +150,7 @@ def write_gguf(
     writer = gguf.GGUFWriter(path, shape.family, endianess=endianess)
     entries = metadata_of(shape, shape.epsilon, shape.rope_theta) | (metadata or {})
     for key, value in entries.items():
-        _add(writer, key, value)
+        add_entry(writer, key, value)
     block = gguf.GGML_QUANT_SIZES[kind][0]
     given = tensors_of(checkpoint) if tensors is None else tensors
     for seed, (name, tensor) in enumerate(given.items()):
@@ -167,7 +167,7 @@ def write_gguf(
     return path
 
 
-def _add(writer: gguf.GGUFWriter, key: str, value: object) -> None:
+def add_entry(writer: gguf.GGUFWriter, key: str, value: object) -> None:
     """Add an entry of the type that converters use."""
     if value is None:
         return
