@@ -8,6 +8,7 @@ sentencepiece (`llama`) have scores instead of merges.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,66 @@ END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
 """What names tokens that end a text, a turn or a message."""
 SPECIAL = {"bos": "bos_token", "eos": "eos_token", "unknown": "unk_token", "padding": "pad_token"}
 """Special tokens by their key and by the name that transformers gives them."""
-_CASES = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
-_REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-WORDS = {
-    "gpt-2": None,
-    "smollm": None,
-    "llama-bpe": _CASES + "{1,3}" + _REST,
-    "qwen2": _CASES + _REST,
-}
-"""How text is cut, by tokenizer.ggml.pre: an expression, None for that of GPT-2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How a text is cut into the words that merges see.
+
+    Attributes:
+        expressions: each cuts what the ones before it left, matches and what is between them.
+        whole: a word that is a token needs no merges.
+        begins: texts begin with a token where a file does not say so.
+        composed: characters of several codes become one first (NFC).
+    """
+
+    expressions: tuple[str, ...]
+    whole: bool = False
+    begins: bool = False
+    composed: bool = False
+
+
+_SHORT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_BEFORE = r"[^\r\n\p{L}\p{N}]?"
+_SPACES = r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+_LINES, _PATHS = (rf"| ?[^\s\p{{L}}\p{{N}}]+[\r\n{more}]*{_SPACES}" for more in ("", "/"))
+_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+_ONE = rf"{_SHORT}|{_BEFORE}\p{{L}}+|\p{{N}}{_LINES}"
+_THREE = rf"{_SHORT}|{_BEFORE}\p{{L}}+|\p{{N}}{{1,3}}{_LINES}"
+_FALCON = (r"[\p{P}$+<=>^~|`]+", _GPT2, "[0-9][0-9][0-9]")
+_CODER = (
+    r"[\r\n]",
+    r"\s?\p{L}+",
+    r"\s?\p{P}+",
+    "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+",
+    r"\p{N}",
+)
+
+
+def _cases(behind: str) -> str:
+    """Return an expression of words that end where a small letter is followed by a large one."""
+    start = _BEFORE + _UPPER
+    return rf"{start}*{_LOWER}+{behind}|{start}+{_LOWER}*{behind}"
+
+
+_KINDS: tuple[tuple[Cut, tuple[str, ...]], ...] = (
+    (Cut((_GPT2,)), ("gpt-2", "phi-2", "olmo", "mpt")),
+    (Cut((r"\p{N}", _GPT2)), ("smollm", "starcoder", "refact", "command-r")),
+    (
+        Cut((_THREE,), whole=True, begins=True),
+        ("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral"),
+    ),
+    (Cut((_THREE,)), ("dbrx", "smaug-bpe")),
+    (Cut((_ONE,), composed=True), ("qwen2",)),
+    (Cut((_ONE,)), ("stablelm2", "deepseek-r1-qwen")),
+    (Cut(_FALCON), ("falcon",)),
+    (Cut(_CODER), ("deepseek-coder",)),
+    (Cut((_cases(f"{_SHORT}?") + r"|\p{N}{1,3}" + _PATHS,)), ("gpt-4o",)),
+    (Cut((_cases("") + r"|\p{N}" + _PATHS,), whole=True, begins=True), ("tekken",)),
+)
+CUTS = {name: cut for cut, names in _KINDS for name in names}
+"""By tokenizer.ggml.pre, as llama.cpp cuts (llama-vocab.cpp)."""
 
 
 class GgufTokenizerError(ValueError):
@@ -49,7 +101,8 @@ def tokenizer_of(path: Path) -> tuple[Any, list[int]]:
     if kind not in builders:
         raise given.refusal("model", repr(kind), str(list(builders)))
     try:
-        bos = kind == "llama" or given.of("pre", str, "") == "llama-bpe"
+        cut = CUTS.get(given.of("pre", str, ""))
+        bos = kind == "llama" or (cut is not None and cut.begins)
         found = _completed(builders[kind](given), given, bos=bos)
     except GgufTokenizerError:
         raise
@@ -103,23 +156,23 @@ def _of_bytes(given: _Metadata) -> Any:  # noqa: ANN401
     """Return a tokenizer of bytes that merges make tokens of."""
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-    cut = given.of("pre", str, "none")
-    if cut not in WORDS:
-        raise given.refusal("pre", repr(cut), str(list(WORDS)))
+    name = given.of("pre", str, "none")
+    if name not in CUTS:
+        raise given.refusal("pre", repr(name), str(list(CUTS)))
+    cut = CUTS[name]
     merges = [tuple(one.split(" ")) for one in given.of("merges", list)]
     wrong = next((one for one in merges if len(one) != 2), None)
     if wrong is not None:
         raise given.refusal("merges", repr(" ".join(wrong)), "two tokens with a blank between")
-    found = Tokenizer(models.BPE(given.vocabulary(), merges, ignore_merges=cut == "llama-bpe"))
-    if cut == "qwen2":
+    found = Tokenizer(models.BPE(given.vocabulary(), merges, ignore_merges=cut.whole))
+    if cut.composed:
         found.normalizer = normalizers.NFC()
-    words = WORDS[cut]
-    parts: list[Any] = [pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=words is None)]
-    if words is not None:
-        parts.insert(0, pre_tokenizers.Split(Regex(words), "isolated"))
-    if cut == "smollm":
-        parts.insert(0, pre_tokenizers.Digits(individual_digits=True))
-    found.pre_tokenizer = pre_tokenizers.Sequence(parts)
+    found.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            *(pre_tokenizers.Split(Regex(one), "isolated") for one in cut.expressions),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
     found.decoder = decoders.ByteLevel()
     return found
 

@@ -30,6 +30,11 @@ TEXTS = [
 @pytest.fixture(scope="module")
 def model() -> bytes:
     """Return a model of pieces by merging, with bytes, of a little text."""
+    return trained()
+
+
+def trained(**options: Any) -> bytes:  # noqa: ANN401
+    """Return a model that is trained with some more options."""
     text = bytes(read_corpus().development[:20000]).decode("utf-8", "replace")
     written = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
@@ -42,15 +47,27 @@ def model() -> bytes:
         remove_extra_whitespaces=False,
         num_threads=1,
         minloglevel=2,
+        **options,
     )
     return written.getvalue()
 
 
-def _gguf(pieces: Any, folder: Path) -> Path:  # noqa: ANN401
-    """Write the pieces of a model into a GGUF file, as llama.cpp's converter does."""
+def _gguf(pieces: Any, folder: Path, *, blank: bool = True, user: tuple[str, ...] = ()) -> Path:  # noqa: ANN401
+    """Write the pieces of a model into a GGUF file, as llama.cpp's converter does.
+
+    With `blank` a text gets one in front; `user` are pieces that are found before it is cut.
+    """
     count = range(pieces.GetPieceSize())
     kinds = [
-        2 if pieces.IsUnknown(i) else 3 if pieces.IsControl(i) else 6 if pieces.IsByte(i) else 1
+        4
+        if pieces.IdToPiece(i) in user
+        else 2
+        if pieces.IsUnknown(i)
+        else 3
+        if pieces.IsControl(i)
+        else 6
+        if pieces.IsByte(i)
+        else 1
         for i in count
     ]
     entries = {
@@ -63,6 +80,7 @@ def _gguf(pieces: Any, folder: Path) -> Path:  # noqa: ANN401
         "bos_token_id": 1,
         "eos_token_id": 2,
     }
+    entries |= {} if blank else {"add_space_prefix": False}
     metadata = {f"tokenizer.ggml.{key}": value for key, value in entries.items()}
     checkpoint = random_checkpoint(shape_of("llama", vocab=VOCAB), 1)
     return write_gguf(checkpoint, folder / "model.gguf", metadata=metadata)
@@ -90,3 +108,15 @@ def test_ids_and_texts(tmp_path: Path, model: bytes, kind: str) -> None:
         assert ids == [1, *pieces.Encode(text)], text
         assert tokenizer.decode(ids) == text
     assert tokenizer.end == 2
+
+
+def test_pieces_of_gemma(tmp_path: Path) -> None:
+    """No blank in front of a text, and pieces of several lines that are found first."""
+    lines = ("\n\n", "\n\n\n")
+    model = trained(add_dummy_prefix=False, user_defined_symbols=list(lines))
+    pieces = sentencepiece.SentencePieceProcessor(model_proto=model)
+    tokenizer = load_tokenizer(_gguf(pieces, tmp_path, blank=False, user=lines), VOCAB)
+    for text in [*TEXTS, " two  blanks", "a\n\nb\n\n\nc \n d", "\n\n"]:
+        ids = tokenizer.encode(text)
+        assert ids == [1, *pieces.Encode(text)], text
+        assert tokenizer.decode(ids) == text
