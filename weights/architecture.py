@@ -284,6 +284,8 @@ class Architecture:
         gguf: how GGUF files hold it; None: they do not.
         linear: matrices of layers are stored (out, in), as torch.nn.Linear has them.
         reads: what an encoder is made for: text, pictures or sound.
+        whole: model_type of a model of which this one is the part for text, "" for none; its
+            config.json has the part's in text_config.
     """
 
     family: str
@@ -301,6 +303,7 @@ class Architecture:
     gguf: GgufForm | None = None
     linear: bool = True
     reads: str = "text"
+    whole: str = ""
 
     @property
     def uses(self) -> str:

@@ -7,7 +7,6 @@ The latter has modules.json beside config.json: what becomes of the rows of a se
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -86,11 +85,8 @@ def load_any_encoder(source: str | Path) -> EncoderCheckpoint | SignalCheckpoint
 
 
 def left_out(source: str | Path) -> dict[str, int]:
-    """Return how many tensors of a folder no encoder has, by the first word of their names."""
-    model = _folder_of(source)
-    names = (one.name for one in model.tensors() if model.key(one.name) is None)
-    prefix = model.architecture.prefix
-    return Counter(name.removeprefix(prefix).partition(".")[0] for name in names)
+    """Return how many tensors of a folder no encoder has, by the parts that they are of."""
+    return _folder_of(source).left_out()
 
 
 def _folder_of(source: str | Path) -> _Folder:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from weights.architecture import Architecture, Config, Stored
+from weights.architecture import Architecture, Stored
 from weights.checkpoint import (
     Checkpoint,
     CheckpointError,
@@ -34,7 +34,15 @@ from weights.checkpoint import (
     tensors_of,
 )
 from weights.shipped import shipped
-from weights.stored.folder import CONFIG, INDEX, WEIGHTS, FolderModel, architecture_of, read_json
+from weights.stored.folder import (
+    CONFIG,
+    INDEX,
+    WEIGHTS,
+    FolderModel,
+    architecture_of,
+    read_json,
+    text_part,
+)
 from weights.stored.form import StoredModel, StoredTensor
 from weights.stored.gguf_file import GgufModel
 from weights.stored.gguf_header import gguf_within, is_gguf
@@ -105,6 +113,15 @@ def load_shape(
     return shortened(str(source), model.architecture.shape(model.config), context)
 
 
+def left_out(source: str | Path) -> dict[str, int]:
+    """Return how many tensors of a folder are of parts that are not used, by the parts.
+
+    Errors as of `load_checkpoint`.
+    """
+    model, _ = _opened(source, None, HUB_FILES)
+    return model.left_out() if isinstance(model, FolderModel) else {}
+
+
 def load_config(source: str | Path) -> dict[str, Any]:
     """Read config.json of a model of any architecture, or what a GGUF file says instead.
 
@@ -149,7 +166,7 @@ def parse_config(config: dict[str, Any], source: str) -> tuple[Architecture, Che
     Raises:
         CheckpointError: another architecture, or an option that the pipeline does not have.
     """
-    found = Config(config, source)
+    found = text_part(config, source)
     architecture = architecture_of(found)
     return architecture, architecture.shape(found)
 

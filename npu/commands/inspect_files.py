@@ -32,9 +32,9 @@ from npu.runtime.plan_files import holds_plan
 from npu.tables import FitTable, pairs
 from spec.isa.instruction import Instruction
 from spec.isa.operands import Limits
+from weights import encoder_importer, importer
 from weights.calibrate import SCALES_FILE, cache_path
 from weights.checkpoint import Checkpoint
-from weights.encoder_importer import left_out
 from weights.encoders import ENCODERS
 from weights.formats.recipe import WeightRecipe
 from weights.quantize import quantize_loaded
@@ -152,10 +152,13 @@ def _show_checkpoint(
         except CompileError as error:
             fits = f"does not fit the chip: {error}"
         checkpoint = read()
+        place = checkpoint.folder or checkpoint.file
+        others = importer.left_out(place) if place is not None and place.is_dir() else {}
     _say(console, f"{name}: a checkpoint")
     table = pairs()
     for row in _dimensions(checkpoint):
         table.add_row(*row)
+    _add_left_out(table, others)
     console.print(table)
     console.print(_tensors(checkpoint))
     _say(console, fits)
@@ -174,18 +177,23 @@ def _show_checkpoint(
 
 def _show_encoder(name: str, console: Console, context: int | None) -> None:
     with step(f"reading {name}"):
-        checkpoint, others = network_of(name, context), left_out(name)
+        checkpoint, others = network_of(name, context), encoder_importer.left_out(name)
     architecture = ENCODERS[checkpoint.shape.family]
     _say(console, f"{name}: a checkpoint")
     table = pairs()
     for row in _dimensions(checkpoint):
         table.add_row(*row)
-    if others:
-        texts = (f"{escape(part)} ({count})" for part, count in others.items())
-        table.add_row("left out", f"tensors of {', '.join(texts)}")
+    _add_left_out(table, others)
     console.print(table)
     console.print(_tensors(checkpoint))
     _say(console, architecture.uses)
+
+
+def _add_left_out(table: FitTable, others: dict[str, int]) -> None:
+    """Name the parts of a folder that are not used, and how many tensors each has."""
+    if others:
+        texts = (f"{escape(part)} ({count})" for part, count in others.items())
+        table.add_row("left out", f"tensors of {', '.join(texts)}")
 
 
 def _dimensions(checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:

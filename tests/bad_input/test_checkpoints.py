@@ -56,7 +56,7 @@ SHAPE = shape_of(
 CHECKPOINT = random_checkpoint(SHAPE, 1)
 SCALES = calibrate(CHECKPOINT, random_tokens(SHAPE, 4, 2), {"text": "noise"})
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
-KNOWN = re.escape(str(list(ARCHITECTURES)))
+KNOWN = re.escape(str([*ARCHITECTURES, "gemma3"]))
 Array = npt.NDArray[Any]
 
 
@@ -164,6 +164,14 @@ def test_config_that_is_none(folder: Path, text: bytes, message: str) -> None:
             rf"model_type: given 'mamba', allowed {KNOWN}",
         ),
         ({"model_type": None}, r"model_type: given None"),
+        (
+            {"model_type": "gemma3"},
+            r"text_config: given None, allowed a map, the part for text of a gemma3",
+        ),
+        (
+            {"model_type": "gemma3", "architectures": None, "text_config": {"head_dim": 7}},
+            r"text_config\.head_dim: given 7, allowed an even number",
+        ),
         ({"model_type": ["gpt2"]}, r"model_type: given \['gpt2'\], allowed"),
         ({"architectures": ["GPT2ForSequenceClassification"]}, r"architectures: given \['GPT2For"),
         ({"architectures": ["GPT2Model", 5]}, r"architectures: given \['GPT2Model', 5\], allowed"),

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, Gemma3ForConditionalGeneration
 
 from tb.models.decoder_configs import random_config
 from weights.architectures import ARCHITECTURES
-from weights.importer import load_checkpoint, parse_config
+from weights.importer import left_out, load_checkpoint, parse_config
 from weights.reference import bits_per_byte, forward
 from weights.synthetic import random_checkpoint, shape_of, write_checkpoint
 
@@ -308,6 +308,43 @@ def test_random_folders(tmp_path: Path, family: str, seed: int) -> None:
     _, shape = parse_config(config, family)
     write_checkpoint(random_checkpoint(shape, seed), tmp_path, config=config)
     compare(tmp_path, seed)
+
+
+VISION = {
+    "hidden_size": 16,
+    "intermediate_size": 24,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "image_size": 8,
+    "patch_size": 4,
+}
+
+
+def test_text_of_a_model_of_several_parts(tmp_path: Path) -> None:
+    """Gemma 3 with pictures: its part for text, whose configuration lies within the other."""
+    text = COMMON | {"head_dim": 20, "sliding_window": 7, "sliding_window_pattern": 2}
+    config = AutoConfig.for_model(
+        "gemma3", text_config=text, vision_config=VISION, mm_tokens_per_image=4
+    )
+    torch.manual_seed(7)
+    model = Gemma3ForConditionalGeneration(config)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    model.save_pretrained(tmp_path)
+    written = json.loads((tmp_path / "config.json").read_text())
+    assert (written["model_type"], written["architectures"]) == (
+        "gemma3",
+        ["Gemma3ForConditionalGeneration"],
+    )
+    assert set(left_out(tmp_path)) == {"multi_modal_projector", "vision_tower"}
+    checkpoint = load_checkpoint(tmp_path)
+    tokens = np.random.default_rng(6).integers(0, checkpoint.shape.vocab, (3, 40))
+    with torch.inference_mode():
+        wanted = model(torch.from_numpy(tokens)).logits.numpy()
+    given = forward(checkpoint, tokens)
+    assert np.abs(given).max() > 0.5
+    assert np.abs(given - wanted).max() <= TOLERANCE * np.abs(wanted).max()
 
 
 def test_config_of_transformers_4(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ Gemma Team, "Gemma 3 Technical Report" (2025).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -83,15 +84,19 @@ def completed(content: Mapping[str, Any]) -> dict[str, Any]:
 
 ARCHITECTURE = Architecture(
     family="gemma3_text",
-    classes=("Gemma3ForCausalLM", "Gemma3TextModel"),
+    classes=(
+        *("Gemma3ForCausalLM", "Gemma3TextModel"),
+        *("Gemma3ForConditionalGeneration", "Gemma3Model"),
+    ),
     prefix="model.",
-    buffers=BUFFERS,
+    buffers=re.compile(rf"{BUFFERS.pattern}|(vision_tower|multi_modal_projector)\..*"),
     layers_field="num_hidden_layers",
     parse=parse,
     write=write,
     stored=stored,
     options=gemma2.OPTIONS,
     factors=gemma2.factors,
+    whole="gemma3",
     gguf=gguf_form(
         GGUF,
         name="gemma3",

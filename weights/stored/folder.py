@@ -7,6 +7,7 @@ Matrices that are packed (quantization_config) are read as float32.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,9 @@ PICKLE, PICKLE_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
 PICKLE_SUFFIX = ".bin"
 DTYPES = ("F64", "F32", "F16", "BF16")
 """Types of stored tensors, as safetensors calls them; all become float32."""
+TEXT = "text_config"
+OUTSIDE = ("architectures", FIELD, "tie_word_embeddings")
+"""Fields of a model of several parts that stand outside of them."""
 WRAPPERS = (
     *("module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"),
     "language_model",
@@ -63,7 +67,7 @@ class FolderModel:
             CheckpointError: it is missing, damaged, or of another architecture.
         """
         self.folder, self.source = folder, source
-        self.config = Config(read_json(folder / CONFIG, source), source)
+        self.config = text_part(read_json(folder / CONFIG, source), source, known)
         self.architecture = architecture_of(self.config, known)
         self.packing: Packing | None = None
         if self.config.content.get(FIELD) is not None and self.architecture.linear:
@@ -80,6 +84,18 @@ class FolderModel:
         short = short.removeprefix(self.architecture.prefix)
         short = self.architecture.renamed.get(short, short)
         return None if self.architecture.buffers.fullmatch(short) else short
+
+    def left_out(self) -> dict[str, int]:
+        """Return how many tensors belong to no part of the model, by the parts that they are of.
+
+        Raises:
+            CheckpointError: as of `tensors`.
+        """
+        names = [(one.name, self.key(one.name)) for one in self.tensors()]
+        used = {key.partition(".")[0] for _, key in names if key is not None}
+        prefix = self.architecture.prefix
+        parts = [name.removeprefix(prefix).partition(".")[0] for name, key in names if key is None]
+        return Counter(part for part in parts if part not in used)
 
     def tensors(self) -> Iterator[StoredTensor]:
         """Yield the tensors of all files, packed matrices as one.
@@ -126,6 +142,26 @@ class FolderModel:
         )
 
 
+def text_part(
+    content: dict[str, Any], source: str, known: Mapping[str, Architecture] = ARCHITECTURES
+) -> Config:
+    """Return what config.json says, of a model of several parts that of the one for text.
+
+    Raises:
+        CheckpointError: a model that has one does not say it.
+    """
+    wholes = {one.whole: one for one in known.values() if one.whole}
+    kind = content.get("model_type")
+    if not isinstance(kind, str) or kind not in wholes:
+        return Config(content, source)
+    part = content.get(TEXT)
+    if not isinstance(part, dict):
+        raise Config(content, source).refusal(TEXT, f"a map, the part for text of a {kind}")
+    places = {field: f"config.json {TEXT}.{field}" for field in part}
+    outside = {field: content[field] for field in OUTSIDE if field in content}
+    return Config(part | outside | {"model_type": wholes[kind].family}, source, places)
+
+
 def architecture_of(
     config: Config, known: Mapping[str, Architecture] = ARCHITECTURES
 ) -> Architecture:
@@ -133,7 +169,8 @@ def architecture_of(
     family = config.content.get("model_type")
     if not isinstance(family, str) or family not in known:
         encoder = f"; {ENCODERS[str(family)].uses}" if family in tuple(ENCODERS) else ""
-        raise config.refusal("model_type", str(list(known)) + encoder)
+        wholes = [one.whole for one in known.values() if one.whole]
+        raise config.refusal("model_type", str([*known, *wholes]) + encoder)
     return known[family]
 
 

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from npu.cli import command_line
 from weights.architectures import ARCHITECTURES
 from weights.checkpoint import CheckpointError, CheckpointShape, shortened
-from weights.importer import load_checkpoint, load_shape, parse_config
+from weights.importer import left_out, load_checkpoint, load_shape, parse_config
 from weights.reference import forward
 from weights.rotation import Rotation
 from weights.shipped import CHECKPOINTS, shipped
@@ -299,3 +300,26 @@ def test_pickles_of_the_hub(tmp_path: Path, folder: Path, monkeypatch: pytest.Mo
     assert len(asked) == 3 and "pytorch_model*.bin" in asked[2]
     load_shape("some/gpt")
     assert len(asked) == 4
+
+
+def test_text_of_a_model_of_several_parts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Gemma 3 with pictures, as transformers 4 names its tensors: the rest is named, not used."""
+    shape = shape_of("gemma3_text", hidden=16, heads=2, layers=2, vocab=40, context=24)
+    written = random_checkpoint(shape, 1)
+    write_checkpoint(written, tmp_path, prefix="language_model.model.")
+    change_tensor(tmp_path, "vision_tower.vision_model.post_layernorm.weight", np.ones(3))
+    change_tensor(tmp_path, "multi_modal_projector.mm_input_projection_weight", np.ones(3))
+    text = json.loads((tmp_path / "config.json").read_text())
+    del text["architectures"]
+    whole = {"model_type": "gemma3", "architectures": ["Gemma3ForConditionalGeneration"]}
+    (tmp_path / "config.json").write_text(json.dumps(whole | {"text_config": text}))
+    read = load_checkpoint(tmp_path)
+    assert read.shape == load_shape(tmp_path) == shape
+    assert all(np.allclose(read.tensors[name], one) for name, one in written.tensors.items())
+    assert left_out(tmp_path) == {"vision_tower": 1, "multi_modal_projector": 1}
+    assert command_line.main(["inspect", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "vision_tower (1)" in shown
+    assert "multi_modal_projector (1)" in shown
