@@ -34,6 +34,7 @@ from weights.rotated_stream import rotatable, rotated
 from weights.shape import Shape
 from weights.sink import is_sink, with_sink
 from weights.tokenizer import TOKENIZERS, Tokenizer, TokenizerError, has_tokenizer, load_tokenizer
+from weights.whole_file import unfinished
 
 T = TypeVar("T")
 Reals = npt.NDArray[np.float64]
@@ -374,12 +375,8 @@ def save_scales(scales: ActivationScales, path: Path) -> None:
         **({"rotated": True} if scales.rotated else {}),
     }
     text = json.dumps(content, indent=1, allow_nan=False) + "\n"
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with unfinished(path) as place:
+        place.write_text(text, encoding="utf-8")
 
 
 def load_scales(path: Path) -> ActivationScales:

@@ -15,10 +15,10 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from weights.calibrate import (
     ActivationScales,
@@ -43,11 +42,16 @@ from weights.checkpoint import Checkpoint, CheckpointError
 from weights.importer import COVARIANCE_FILE, load_checkpoint
 from weights.reference import Floats, check_tokens, watch
 from weights.sink import with_sink
+from weights.whole_file import unfinished
 
 FORMAT = "1"
 INT8_MAX = 127
 BATCH = 8
 """Rows of tokens in one forward pass."""
+HEADER_ALIGN = 8
+"""The length of the header of a safetensors file is a multiple of these bytes."""
+KINDS = ("I32", "I64")
+"""What that format calls the types of the sums."""
 
 Moments = npt.NDArray[np.int64]
 
@@ -69,7 +73,7 @@ class InputMoments:
     """
 
     owner: str
-    moments: dict[str, Moments]
+    moments: Mapping[str, Moments]
     provenance: dict[str, str]
 
 
@@ -99,11 +103,22 @@ def measure(
     tokens: npt.NDArray[np.integer[Any]],
     provenance: dict[str, str] | None = None,
 ) -> InputMoments:
-    """Measure the moments on rows of tokens (R, T), every row from position 0.
+    """Measure the moments on rows of tokens (R, T), every row from position 0, and hold all.
 
     Raises:
         CovarianceError: there are fewer positions than the widest layer has inputs.
         ValueError: the tokens are none of the model's.
+    """
+    moments = dict(measured(checkpoint, scales, tokens))
+    return InputMoments(owner_of(scales), moments, dict(provenance or {}))
+
+
+def measured(
+    checkpoint: Checkpoint, scales: ActivationScales, tokens: npt.NDArray[np.integer[Any]]
+) -> Iterator[tuple[str, Moments]]:
+    """Yield names and moments of the inputs of each layer when it is finished, then the head's.
+
+    Arguments and errors as of `measure`.
     """
     tokens = with_sink(tokens, scales.sink)
     check_tokens("measure", checkpoint, tokens)
@@ -121,72 +136,128 @@ def measure(
         else:
             key = f"{name[: -len('ctx')]}v" if name.endswith("ctx") else name
             units[name] = range_of(scales, key) / INT8_MAX
-    moments = {name: np.zeros((size, size), np.int64) for name, size in widths.items()}
+    sums: dict[str, npt.NDArray[np.float64]] = {}
 
     def observe(name: str, values: Floats) -> None:
-        if name in moments:
+        if name in units:
             rows = np.rint(values.reshape(-1, values.shape[-1]) / units[name])
             rows = np.clip(rows, -INT8_MAX - 1, INT8_MAX).astype(np.float64)
-            moments[name] += (rows.T @ rows).astype(np.int64)  # integers below 2^53: exact
+            products = rows.T @ rows  # as their sums integers below 2^53: exact
+            if name in sums:
+                sums[name] += products
+            else:
+                sums[name] = products
+
+    def finished() -> Iterator[tuple[str, Moments]]:
+        for name in list(sums):
+            yield name, sums.pop(name).astype(np.int64)
 
     model = model_of(checkpoint, scales)
     batches = [tokens[start : start + BATCH] for start in range(0, len(tokens), BATCH)]
     for _ in watch(model, batches, observe, int(scales.sink is not None)):
-        pass
-    return InputMoments(owner_of(scales), moments, dict(provenance or {}))
+        yield from finished()
+    yield from finished()
 
 
 def save_moments(found: InputMoments, path: Path) -> None:
     """Write the upper triangles as int32 (int64 where a sum needs it): whole, or not at all."""
-    tensors = {}
-    for name, moments in found.moments.items():
-        upper = moments[np.triu_indices(len(moments))]
-        narrow = int(np.abs(upper).max()) < 1 << 31
-        tensors[name] = upper.astype(np.int32) if narrow else upper
-    metadata = {"format": FORMAT, "owner": found.owner, **found.provenance}
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_bytes(_ordered(save(tensors, metadata)))
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    widths = {name: len(moments) for name, moments in found.moments.items()}
+    most = max(int(moments.diagonal().max()) for moments in found.moments.values())
+    metadata = {"owner": found.owner, **found.provenance}
+    _write(path, widths, most, metadata, found.moments.items())
 
 
-def _ordered(data: bytes) -> bytes:
-    """Return a safetensors file with its metadata in order; safetensors shuffles them."""
-    end = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:end])
-    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+def _write(
+    path: Path,
+    widths: dict[str, int],
+    most: int,
+    metadata: dict[str, str],
+    moments: Iterable[tuple[str, Moments]],
+) -> None:
+    """Write a safetensors file of moments that come one after the other, in any order.
+
+    Args:
+        path: of the file.
+        widths: the size of each.
+        most: what no sum is above.
+        metadata: what else there is to say.
+        moments: names and matrices.
+    """
+    kind, dtype = ("I32", np.dtype("<i4")) if most < 1 << 31 else ("I64", np.dtype("<i8"))
+    header: dict[str, Any] = {"__metadata__": dict(sorted({"format": FORMAT, **metadata}.items()))}
+    end = 0
+    for name in sorted(widths):
+        start, size = end, widths[name] * (widths[name] + 1) // 2
+        end = start + size * dtype.itemsize
+        header[name] = {"dtype": kind, "shape": [size], "data_offsets": [start, end]}
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
-    return data[:8] + text.ljust(end - 8) + data[end:]
+    text = text.ljust(-(-len(text) // HEADER_ALIGN) * HEADER_ALIGN)
+    with unfinished(path) as place, place.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for name, matrix in moments:
+            file.seek(8 + len(text) + header[name]["data_offsets"][0])
+            for number, row in enumerate(matrix):
+                file.write(row[number:].astype(dtype).data)
+
+
+class _Kept(Mapping[str, Moments]):
+    """Moments of a file, read when they are asked for: those of all layers take gigabytes."""
+
+    def __init__(self, path: Path, widths: dict[str, int]) -> None:
+        self._path, self._widths = path, widths
+
+    def __getitem__(self, name: str) -> Moments:
+        """Return the moments of an input."""
+        size = self._widths[name]
+        with _opened(self._path) as file:  # anew: what is mapped would stay in memory
+            upper = file.get_tensor(name)
+        whole, start = np.empty((size, size), np.int64), 0
+        for row in range(size):
+            end = start + size - row
+            whole[row, row:] = whole[row:, row] = upper[start:end]
+            start = end
+        return whole
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names."""
+        return iter(self._widths)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._widths)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """Open a file of moments. Raises CovarianceError if it cannot be read."""
+    try:
+        with safe_open(path, "numpy") as file:
+            yield file
+    except (OSError, SafetensorError) as error:
+        raise CovarianceError(f"{path}: cannot be read as input covariance: {error}") from error
 
 
 def load_moments(path: Path, checkpoint: Checkpoint) -> InputMoments:
-    """Read the file that `save_moments` wrote.
+    """Return what is in a file that `save_moments` wrote; moments are read when asked for.
 
     Raises:
         CovarianceError: it cannot be read, or has not the inputs of this checkpoint.
     """
-    try:
-        with safe_open(path, "numpy") as file:
-            metadata = dict(file.metadata() or {})
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError, ValueError) as error:
-        raise CovarianceError(f"{path}: cannot be read as input covariance: {error}") from error
-    if metadata.pop("format", None) != FORMAT:
-        raise CovarianceError(f"{path}: given another format, allowed {FORMAT}; {_again()}")
-    moments = {}
-    for name, size in sizes(checkpoint).items():
-        upper = tensors.get(name)
-        if upper is None or upper.shape != (size * (size + 1) // 2,) or upper.dtype.kind != "i":
-            raise CovarianceError(
-                f"{path}: {name}: given {'nothing' if upper is None else upper.shape}, allowed "
-                f"({size * (size + 1) // 2},) integers; {_again()}"
-            )
-        whole = np.zeros((size, size), np.int64)
-        whole[np.triu_indices(size)] = upper
-        moments[name] = whole + np.triu(whole, 1).T
-    return InputMoments(metadata.pop("owner", ""), moments, metadata)
+    widths = sizes(checkpoint)
+    with _opened(path) as file:
+        metadata = dict(file.metadata() or {})
+        if metadata.pop("format", None) != FORMAT:
+            raise CovarianceError(f"{path}: given another format, allowed {FORMAT}; {_again()}")
+        names = set(file.keys())
+        for name, size in widths.items():
+            given = file.get_slice(name) if name in names else None
+            allowed = size * (size + 1) // 2
+            if given is None or given.get_shape() != [allowed] or given.get_dtype() not in KINDS:
+                shape = "nothing" if given is None else tuple(given.get_shape())
+                raise CovarianceError(
+                    f"{path}: {name}: given {shape}, allowed ({allowed},) integers; {_again()}"
+                )
+    return InputMoments(metadata.pop("owner", ""), _Kept(path, widths), metadata)
 
 
 def _again() -> str:
@@ -212,21 +283,22 @@ def moments_for(checkpoint: Checkpoint, scales: ActivationScales) -> InputMoment
                 )
             return found
     place = own_place(checkpoint, COVARIANCE_FILE, cached)
-    found = measure_on_text(checkpoint, scales)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    save_moments(found, place)
-    return found
+    measure_on_text(checkpoint, scales, place)
+    return load_moments(place, checkpoint)
 
 
-def measure_on_text(checkpoint: Checkpoint, scales: ActivationScales) -> InputMoments:
-    """Measure the moments on this Python's documentation and record that."""
+def measure_on_text(checkpoint: Checkpoint, scales: ActivationScales, path: Path) -> None:
+    """Measure the moments on this Python's documentation, and write each layer's behind it."""
     tokens = calibration_tokens(checkpoint)[:, int(scales.sink is not None) :]
-    provenance = {
+    metadata = {
+        "owner": owner_of(scales),
         "text": f"training part of the documentation of CPython {platform.python_version()}",
         "tokens": f"{tokens.shape[0]} rows of {tokens.shape[1]}",
         "command": "python -m weights.covariance",
     }
-    return measure(checkpoint, scales, tokens, provenance)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    most = tokens.size * (INT8_MAX + 1) ** 2
+    _write(path, sizes(checkpoint), most, metadata, measured(checkpoint, scales, tokens))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -238,8 +310,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         checkpoint = load_checkpoint(given.checkpoint)
         cached = cache_path(checkpoint).with_suffix(".safetensors")
         output = own_place(checkpoint, COVARIANCE_FILE, cached)
-        output.parent.mkdir(parents=True, exist_ok=True)
-        save_moments(measure_on_text(checkpoint, scales_for(checkpoint)), output)
+        measure_on_text(checkpoint, scales_for(checkpoint), output)
     except (CheckpointError, ScalesError, OSError) as error:
         print(f"covariance: {error}", file=sys.stderr)
         return 2

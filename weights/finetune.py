@@ -42,7 +42,7 @@ from weights.calibrate import (
 from weights.card import CurvePoint, TrainingRecord, plot_curve, write_curve
 from weights.checkpoint import Checkpoint
 from weights.corpus import Corpus, read_corpus, windows
-from weights.covariance import measure_on_text, moments_for, save_moments
+from weights.covariance import measure_on_text, moments_for
 from weights.equalize import equalize
 from weights.finetuned_card import write_finetuned_page
 from weights.formats.linear import NarrowLinear, kept
@@ -272,7 +272,7 @@ def write(
     measured = calibrate(final, calibration_tokens(final), provenance, equalized=False)
     scales = replace(measured, channels=start_scales.channels)
     save_scales(scales, output / SCALES_FILE)
-    save_moments(measure_on_text(final, scales), output / COVARIANCE_FILE)
+    measure_on_text(final, scales, output / COVARIANCE_FILE)
 
 
 def _record(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import tracemalloc
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy.typing as npt
 import pytest
 
 from spec.isa import WeightFormat
+from weights import covariance
 from weights.calibrate import ActivationScales, calibrate, load_scales, save_scales
 from weights.checkpoint import Checkpoint
 from weights.covariance import (
@@ -219,6 +221,40 @@ def test_moments(measured: InputMoments, scales: ActivationScales, tmp_path: Pat
     assert again.owner == measured.owner
     assert again.provenance == {"text": "random"}
     for name, found in measured.moments.items():
+        np.testing.assert_array_equal(again.moments[name], found)
+
+
+def test_moments_of_one_layer_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither who measures nor who reads them holds those of all."""
+    shape = shape_of("llama", hidden=32, layers=12, heads=2, ffn=512, vocab=60, context=32)
+    write_checkpoint(random_checkpoint(shape, 11), tmp_path)
+    own = load_checkpoint(tmp_path)
+    tokens = random_tokens(shape, 32, 12)
+    found = calibrate(own, tokens)
+    monkeypatch.setattr(covariance, "calibration_tokens", lambda _: tokens)
+    one, path = 8 * 512**2, tmp_path / COVARIANCE_FILE
+    tracemalloc.start()
+    try:
+        covariance.measure_on_text(own, found, path)
+        assert tracemalloc.get_traced_memory()[1] < 6 * one
+        tracemalloc.reset_peak()
+        again = load_moments(path, own)
+        sums = {name: int(moments.sum()) for name, moments in again.moments.items()}
+        assert tracemalloc.get_traced_memory()[1] < 4 * one
+    finally:
+        tracemalloc.stop()
+    whole = measure(own, found, tokens)
+    assert list(whole.moments)[-2:] == ["h.11.act", "norm"]
+    assert sums == {name: int(moments.sum()) for name, moments in whole.moments.items()}
+    assert again.owner == whole.owner
+
+
+def test_large_sums(measured: InputMoments, tmp_path: Path) -> None:
+    """Sums that int32 does not hold are written as int64."""
+    large = replace(measured, moments={name: one << 20 for name, one in measured.moments.items()})
+    save_moments(large, tmp_path / COVARIANCE_FILE)
+    again = load_moments(tmp_path / COVARIANCE_FILE, random_checkpoint(SHAPE, 11))
+    for name, found in large.moments.items():
         np.testing.assert_array_equal(again.moments[name], found)
 
 
