@@ -11,10 +11,12 @@ Accumulators cannot overflow: a bias is limited to 2^30 by its channel's weight 
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -23,6 +25,7 @@ import numpy.typing as npt
 from weights.calibrate import (
     INT8_MAX,
     ActivationScales,
+    cache_path,
     check_owner,
     model_of,
     norm_units,
@@ -30,7 +33,7 @@ from weights.calibrate import (
     scales_for,
 )
 from weights.checkpoint import Advance, Checkpoint, CheckpointError, CheckpointShape, silent
-from weights.covariance import CovarianceError, InputMoments, moments_for, owner_of
+from weights.covariance import CovarianceError, InputMoments, Moments, moments_for, owner_of
 from weights.equalize import positive
 from weights.fixed_point import MAX_FACTOR, MIN_FACTOR, multiplier, multipliers, to_int
 from weights.formats.linear import NarrowLinear, joined
@@ -45,6 +48,7 @@ from weights.formats.rounding import (
 )
 from weights.heap import give_back_free_memory
 from weights.importer import load_checkpoint
+from weights.kept_layers import KeptLayers
 from weights.limits import INT16_MAX, WEIGHT_MAX
 from weights.model import (
     RATIO_BITS,
@@ -81,8 +85,59 @@ ENTRIES = ("norm1", "norm2")
 
 Reals = npt.NDArray[np.float64]
 N = TypeVar("N", Norm, Rescale)
-Learned = Callable[[str], Feedback | None]
-"""Of the inputs of a name; made when it is asked for, as those of all take much memory."""
+
+
+class _Inputs:
+    """What is known of the inputs of layers; the moments themselves are not held."""
+
+    def __init__(self, name: str, moments: Mapping[str, Moments]) -> None:
+        self.name, self._moments = name, moments
+
+    @cached_property
+    def digest(self) -> npt.NDArray[np.uint8]:
+        """Of the moments."""
+        return np.frombuffer(hashlib.sha256(self._moments[self.name].data).digest(), np.uint8)
+
+    @cached_property
+    def feedback(self) -> Feedback:
+        """What the rounding needs of the moments."""
+        return feedback(self._moments[self.name])
+
+
+class _Rounding:
+    """Rounds the weights of layers by what is known of their inputs, if anything is.
+
+    Of one input at a time, as that of all takes much memory. A layer that was rounded before is
+    found where such are kept.
+    """
+
+    def __init__(self, moments: Mapping[str, Moments] | None, kept: KeptLayers | None) -> None:
+        self._moments, self._kept = moments, kept
+        self._inputs: _Inputs | None = None
+
+    def layer(
+        self,
+        where: str,
+        weight: Reals,
+        bias: Reals,
+        out_scale: float,
+        encoding: Encoding,
+        inputs: str,
+    ) -> AnyLinear:
+        """Return `quantize_linear` of a layer that reads `inputs`."""
+        if self._moments is None:
+            return quantize_linear(where, weight, bias, out_scale, encoding)
+        if self._inputs is None or self._inputs.name != inputs:
+            self._inputs = _Inputs(inputs, self._moments)
+        known = self._inputs
+
+        def make() -> AnyLinear:
+            return quantize_linear(where, weight, bias, out_scale, encoding, known.feedback)
+
+        if self._kept is None:
+            return make()
+        given = (weight, bias, np.array(out_scale), known.digest)
+        return self._kept.layer(encoding, given, make)
 
 
 def quantize(
@@ -91,6 +146,7 @@ def quantize(
     recipe: WeightRecipe | None = None,
     moments: InputMoments | None = None,
     advance: Advance = silent,
+    kept: KeptLayers | None = None,
 ) -> QuantizedModel:
     """Return the integer model.
 
@@ -101,6 +157,7 @@ def quantize(
         moments: of the inputs; with them the rounding errors of weights make up for one another,
             without them every weight is rounded to nearest.
         advance: is told of every layer.
+        kept: layers that were rounded by moments before, and where these are kept.
 
     Raises:
         CheckpointError: a LayerNorm of q and k or behind a part has a negative gain, or a bias that
@@ -111,7 +168,7 @@ def quantize(
     check_owner(checkpoint, scales, "quantize")
     model = positive(model_of(checkpoint, scales))
     shape, recipe = checkpoint.shape, recipe or WeightRecipe()
-    learned = _learned(moments, scales)
+    rounding = _rounding(moments, scales, kept)
     names = [name for name in ("embed", "positions") if name in model.tensors]
     # The row of position 0 is used by nobody where that position is a sink.
     skipped = {"positions": int(scales.sink is not None)}
@@ -128,13 +185,13 @@ def quantize(
     for layer, shift in enumerate(shifts):
         residual *= 2.0**shift
         at_sink.extend(itertools.islice(ahead, 1))
-        block = _quantize_block(model, scales, layer, residual, named, recipe, learned)
+        block = _quantize_block(model, scales, layer, residual, named, recipe, rounding)
         blocks.append(replace(block, stream_shift=shift))
         advance("layers quantised", layer + 1, shape.layers)
         give_back_free_memory()  # that of its floats, which lies between the integers
     final = _norm(model, scales, "norm", residual)
     heads, encodings = _head_in_pieces(model, named["logits"]), itertools.repeat(recipe["head"])
-    logits = _readers("norm", final, heads, encodings, learned("norm"))
+    logits = _readers("norm", final, heads, encodings, rounding)
     return QuantizedModel(
         shape=replace(shape.plain(), wide=_wide(shape, scales)),
         wte=embeddings[0],
@@ -224,26 +281,29 @@ def quantize_loaded(
 ) -> QuantizedModel:
     """Return the integer model of a checkpoint, as `quantize_checkpoint` does.
 
-    `advance` is told of every layer that is measured or quantised.
+    `advance` is told of every layer that is measured or quantised. What is rounded with error
+    compensation is kept in the cache, and found there the next time.
     """
     scales = scales_for(checkpoint, advance)
     narrow = recipe is not None and recipe.narrow
     moments = moments_for(checkpoint, scales) if narrow else None
-    return quantize(checkpoint, scales, recipe, moments, advance)
+    kept = KeptLayers(cache_path(checkpoint).with_suffix(""))
+    return quantize(checkpoint, scales, recipe, moments, advance, kept)
 
 
-def _learned(moments: InputMoments | None, scales: ActivationScales) -> Learned:
-    """Return what says what the rounding needs of the moments, by the inputs' names.
+def _rounding(
+    moments: InputMoments | None, scales: ActivationScales, kept: KeptLayers | None
+) -> _Rounding:
+    """Return what rounds the weights of a model.
 
     Raises:
-        CovarianceError: they are of other scales.
+        CovarianceError: the moments are of other scales.
     """
     if moments is None:
-        return lambda _: None
+        return _Rounding(None, None)
     if moments.owner != owner_of(scales):
         raise CovarianceError("quantize: given moments of other scales, allowed those of the model")
-    found = moments.moments
-    return lambda name: feedback(found[name])
+    return _Rounding(moments.moments, kept)
 
 
 def _real(model: Checkpoint, name: str) -> Reals:
@@ -257,7 +317,7 @@ def _quantize_block(
     residual: float,
     named: dict[str, float],
     recipe: WeightRecipe,
-    learned: Learned,
+    rounding: _Rounding,
 ) -> Block:
     """Return block `layer` and add the scales of its tensors to `named`."""
     at, shape = f"h.{layer}", model.shape
@@ -286,14 +346,14 @@ def _quantize_block(
         first,
         [(*_matrix(model, layer, key), unit[key]) for key in ("q", "k", "v")],
         [recipe["qkv"]] * 3,
-        learned(f"{at}.norm1"),
+        rounding,
     )
     up, *gate = _readers(
         f"{at}.norm2",
         second,
         [(*_matrix(model, layer, key), unit[key]) for key in ("up", *gated[:1])],
         [recipe["up"], recipe["gate"]],
-        learned(f"{at}.norm2"),
+        rounding,
     )
     score = unit[heads[0]] * unit[heads[1]] * math.log2(math.e) / math.sqrt(shape.head_dim)
     score_mult, score_shift = multiplier(f"{at}.scores", score * (1 << SCORE_FRACTION_BITS))
@@ -307,13 +367,10 @@ def _quantize_block(
     down_weight, down_bias = _matrix(model, layer, "down")
 
     def down_of(unit: float) -> AnyLinear:
-        return quantize_linear(
-            f"{at}.down",
-            down_weight * unit,
-            down_bias,
-            added["down"],
-            recipe["down"],
-            learned(f"{at}.act"),
+        inputs = f"{at}.act"
+        weight = down_weight * unit
+        return rounding.layer(
+            f"{at}.down", weight, down_bias, added["down"], recipe["down"], inputs
         )
 
     if wide:
@@ -337,13 +394,13 @@ def _quantize_block(
         qkv=_joined([q, k, v]),
         score_mult=score_mult,
         score_shift=score_shift,
-        proj=quantize_linear(
+        proj=rounding.layer(
             f"{at}.proj",
             proj_weight * unit["ctx"],
             proj_bias,
             added["o"],
             recipe["o"],
-            learned(f"{at}.ctx"),
+            f"{at}.ctx",
         ),
         norm2=second.norm,
         up=up,
@@ -453,17 +510,17 @@ def _readers(
     entry: _Entry[Norm] | _Entry[Rescale],
     linears: Iterable[tuple[Reals, Reals, float]],
     encodings: Iterable[Encoding],
-    learned: Feedback | None,
+    rounding: _Rounding,
 ) -> list[AnyLinear]:
     """Return the layers that read an entry, each given as (weight, bias, output scale)."""
     return [
-        quantize_linear(
+        rounding.layer(
             f"{name} -> linear {i}",
             entry.rows[:, None] * weight,
             bias + entry.beta @ weight,
             scale,
             encoding,
-            learned,
+            name,
         )
         for i, ((weight, bias, scale), encoding) in enumerate(zip(linears, encodings, strict=False))
     ]
