@@ -184,7 +184,7 @@ def grids_of(
                 latent = start.tensors[f"{at}.{name}.weight"].astype(np.float64)
             mask = np.ones(latent.shape)
             if fmt in SPARSE:
-                mask[~kept(side, layer.inputs)] = 0.0
+                mask[~kept(side, layer.inputs, layer.head_dim)] = 0.0
             found[f"{at}.{name}"] = Grid(latent, units, rows, mask, fmt)
     return found
 

@@ -96,7 +96,8 @@ def _parts(layer: AnyLinear) -> Parts:
         return found | {"weight": layer.weight}
     bits = WEIGHT_FORMATS[layer.format].bits
     rows = np.unpackbits(layer.codes[..., None], axis=-1)[..., -bits:].reshape(layer.inputs, -1)
-    return found | {"codes": np.packbits(rows, axis=-1), "side": layer.side}
+    codes, head_dim = np.packbits(rows, axis=-1), np.array(layer.head_dim)
+    return found | {"codes": codes, "side": layer.side, "head_dim": head_dim}
 
 
 def _read(data: bytes, encoding: Encoding) -> AnyLinear:
@@ -113,4 +114,5 @@ def _read(data: bytes, encoding: Encoding) -> AnyLinear:
     codes = np.zeros((len(rows), bias.size, 8), np.uint8)
     codes[..., -bits:] = rows.reshape(len(rows), bias.size, bits)
     codes = np.packbits(codes, axis=-1)[..., 0]
-    return NarrowLinear(encoding.format, encoding.group, codes, parts["side"], bias, mult, shift)
+    side, head_dim = parts["side"], int(parts["head_dim"])
+    return NarrowLinear(encoding.format, encoding.group, codes, side, bias, mult, shift, head_dim)

@@ -22,6 +22,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from spec.isa.operands import WORD
 from weights.calibrate import (
     INT8_MAX,
     ActivationScales,
@@ -123,20 +124,22 @@ class _Rounding:
         out_scale: float,
         encoding: Encoding,
         inputs: str,
+        head_dim: int = 0,
     ) -> AnyLinear:
         """Return `quantize_linear` of a layer that reads `inputs`."""
         if self._moments is None:
-            return quantize_linear(where, weight, bias, out_scale, encoding)
+            return quantize_linear(where, weight, bias, out_scale, encoding, None, head_dim)
         if self._inputs is None or self._inputs.name != inputs:
             self._inputs = _Inputs(inputs, self._moments)
         known = self._inputs
 
         def make() -> AnyLinear:
-            return quantize_linear(where, weight, bias, out_scale, encoding, known.feedback)
+            learned = known.feedback
+            return quantize_linear(where, weight, bias, out_scale, encoding, learned, head_dim)
 
         if self._kept is None:
             return make()
-        given = (weight, bias, np.array(out_scale), known.digest)
+        given = (weight, bias, np.array(out_scale), np.array(head_dim), known.digest)
         return self._kept.layer(encoding, given, make)
 
 
@@ -401,6 +404,7 @@ def _quantize_block(
             added["o"],
             recipe["o"],
             f"{at}.ctx",
+            head_dim=shape.head_dim if shape.head_dim % WORD else 0,
         ),
         norm2=second.norm,
         up=up,
@@ -557,6 +561,7 @@ def quantize_linear(
     out_scale: float,
     encoding: Encoding = INT8,
     learned: Feedback | None = None,
+    head_dim: int = 0,
 ) -> AnyLinear:
     """Return y = sat(rs((x @ layer.weight + layer.bias) * mult, shift)), y at `out_scale`.
 
@@ -567,6 +572,7 @@ def quantize_linear(
         out_scale: the real value of one unit of the output.
         encoding: of the weights.
         learned: of the inputs, for error-compensated rounding; None: to nearest.
+        head_dim: as of `NarrowLinear`.
 
     Raises:
         ValueError: K is above MAX_INPUTS, or a factor cannot be expressed.
@@ -580,7 +586,7 @@ def quantize_linear(
         scale = int8_scale(weight)
     else:
         importance = np.ones(weight.shape[0]) if learned is None else learned.importance
-        scale = column_scale(encoding, weight, importance)
+        scale = column_scale(encoding, weight, importance, head_dim)
     scale = np.where(scale > 0, scale, out_scale)
     scale = np.maximum(scale, np.abs(bias) / BIAS_LIMIT)
     scale = np.clip(scale, out_scale * MIN_FACTOR, out_scale * MAX_FACTOR)
@@ -592,8 +598,10 @@ def quantize_linear(
         else:
             integers = rounded_int8(weight / scale, learned)
         return Linear(integers, integer_bias, mult, shift)
-    codes, side = rounded(encoding, weight / scale, learned)
-    return NarrowLinear(encoding.format, encoding.group, codes, side, integer_bias, mult, shift)
+    codes, side = rounded(encoding, weight / scale, learned, head_dim)
+    return NarrowLinear(
+        encoding.format, encoding.group, codes, side, integer_bias, mult, shift, head_dim
+    )
 
 
 def _joined(layers: list[AnyLinear]) -> AnyLinear:

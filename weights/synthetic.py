@@ -22,7 +22,7 @@ from weights.calibrate import calibrate
 from weights.checkpoint import Checkpoint, CheckpointShape, Float32, Tensors, expected_tensors
 from weights.fixed_point import multiplier, multipliers
 from weights.formats.element import elements
-from weights.formats.linear import NarrowLinear, side_rows
+from weights.formats.linear import NarrowLinear, kept, side_rows
 from weights.formats.recipe import Encoding, WeightRecipe
 from weights.importer import parse_config
 from weights.limits import WEIGHT_MAX
@@ -227,23 +227,24 @@ def write_checkpoint(
 
 
 def random_narrow(
-    random: np.random.Generator, encoding: Encoding, inputs: int, outputs: int
+    random: np.random.Generator, encoding: Encoding, inputs: int, outputs: int, head_dim: int = 0
 ) -> NarrowLinear:
-    """Return (K, N) random codes that are numbers, with random side bytes or positions."""
+    """Return (K, N) random codes that are numbers, with random side bytes or positions.
+
+    `head_dim` as of `NarrowLinear`.
+    """
     fmt, group = encoding.format, encoding.group
     if fmt is None:
         raise ValueError("random_narrow: given int8, allowed a narrow format")
     numbers = np.flatnonzero(elements(fmt).number).astype(np.uint8)
     codes = random.choice(numbers, (inputs, outputs))
-    spans = side_rows(fmt, group, inputs)
+    spans = side_rows(fmt, group, inputs, head_dim)
     low, high = (1, 256) if fmt in GROUPED else (0, 10)
     side = random.integers(low, high, (spans, outputs)).astype(np.uint8)
     if fmt in SPARSE:
         pairs = np.array([p0 + 4 * p1 for p1 in range(4) for p0 in range(p1)], np.uint8)
         side = random.choice(pairs, (spans, outputs))
-        places = np.arange(inputs)[:, None] % 4
-        every = side.repeat(4, axis=0)[:inputs]
-        codes = np.where((places == every & 3) | (places == every >> 2), codes, 0).astype(np.uint8)
+        codes = np.where(kept(side, inputs, head_dim), codes, 0).astype(np.uint8)
     return NarrowLinear(
         fmt,
         group,
@@ -252,4 +253,5 @@ def random_narrow(
         random.integers(-(1 << 12), 1 << 12, outputs).astype(np.int32),
         random.integers(1 << 14, 1 << 15, outputs).astype(np.uint16),
         np.full(outputs, 26, np.uint8),
+        head_dim,
     )

@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 from golden import session
-from spec.isa.operands import WORD
 from tb.models.decoder_configs import random_config
 from weights.calibrate import calibrate
 from weights.checkpoint import Checkpoint, CheckpointShape
@@ -38,8 +37,8 @@ NARROW = (
     *("int4,down=int2", "qkv=mxfp6e2,up=nf4g32,down=mxfp4", "mxint8,head=mxfp8e4"),
 )
 """Recipes, one of which every third model has, but for `o`; groups suit arrays of all sizes."""
-WHOLE_HEADS, ODD_HEADS = ("int4g32", "mxfp4", "nf4g32"), ("int4", "int2", "int8")
-"""Formats of `o` where heads fill words of the SRAM, and where groups would not follow them."""
+OUTPUTS = ("int4g32", "mxfp4", "nf4g32", "int4", "mxfp6e2", "int8")
+"""Formats of `o`."""
 ALIKE = 0.5
 """Correlation of the logits of integers and floats: nearly all have 0.9, weights of 2 bits less."""
 
@@ -71,8 +70,7 @@ def random_decoder(family: str, seed: int, folder: Path) -> RandomDecoder:
     _, shape = parse_config(config, family)
     loud, recipe = not random.integers(4), "int8"
     if not random.integers(3):
-        formats = ODD_HEADS if shape.head_dim % WORD else WHOLE_HEADS
-        recipe = f"{random.choice(NARROW)},o={random.choice(formats)}"
+        recipe = f"{random.choice(NARROW)},o={random.choice(OUTPUTS)}"
     written = _weights(shape, seed, loud)
     write_checkpoint(written, folder, config=config)
     checkpoint = load_checkpoint(folder)

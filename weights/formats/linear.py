@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from spec.isa import WeightFormat
+from spec.isa.operands import up
 from spec.isa.weight_formats import GROUPED, GROUPS, MX, MX_BLOCK, QUAD, SPARSE
 from weights.formats.element import elements, expansion
 from weights.limits import (
@@ -22,6 +23,9 @@ from weights.limits import (
     check_range,
 )
 
+NO_QUAD = 0 + QUAD * 1
+"""The positions of a quad without rows."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NarrowLinear:
@@ -33,8 +37,10 @@ class NarrowLinear:
         codes: (K, N) uint8 element codes; a row that a 2:4 format does not keep has 0.
         side: (ceil(K / group), N) uint8, the side byte of each group and column; of 2:4 formats
             (ceil(K / 4), N), the positions p0 + 4 * p1, p0 < p1, of the two kept rows of a quad;
-            else (0, N).
+            else (0, N). K counts the rows between heads where there are any.
         bias, mult, shift: as in `Linear`.
+        head_dim: rows of a head where the chip has rows of zeros behind each, up to whole words;
+            groups and quads count these; 0 where it has none.
         weight: (K, N) int8, the expanded weights: what the array multiplies with.
     """
 
@@ -45,6 +51,7 @@ class NarrowLinear:
     bias: npt.NDArray[np.int32]
     mult: npt.NDArray[np.uint16]
     shift: npt.NDArray[np.uint8]
+    head_dim: int = 0
     weight: npt.NDArray[np.int8] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -58,8 +65,9 @@ class NarrowLinear:
         check_range("NarrowLinear.mult", self.mult, MULT_MIN, MULT_MAX)
         check_range("NarrowLinear.shift", self.shift, 0, SHIFT_MAX)
         self._check_codes()
-        self._check_side(side_rows(self.format, self.group, rows))
-        object.__setattr__(self, "weight", expand(self.format, self.group, self.codes, self.side))
+        self._check_side(side_rows(self.format, self.group, rows, self.head_dim))
+        weight = expand(self.format, self.group, self.codes, self.side, self.head_dim)
+        object.__setattr__(self, "weight", weight)
         self.weight.setflags(write=False)
         bound = self.accumulator_bound()
         if bound > INT32_MAX:
@@ -93,7 +101,7 @@ class NarrowLinear:
             check_range(where, self.side, 1, 255)
         if self.format in SPARSE:
             check_positions(where, self.side)
-            dropped = ~kept(self.side, self.codes.shape[0]) & (self.codes != 0)
+            dropped = ~kept(self.side, self.codes.shape[0], self.head_dim) & (self.codes != 0)
             if dropped.any():
                 row, column = (int(i) for i in np.argwhere(dropped)[0])
                 raise ModelError(
@@ -127,10 +135,25 @@ def check_group(fmt: WeightFormat, group: int) -> None:
         )
 
 
-def side_rows(fmt: WeightFormat, group: int, rows: int) -> int:
+def placed(rows: int, head_dim: int) -> npt.NDArray[np.intp]:
+    """Return the place of each row: where heads of so many are padded to whole words."""
+    row = np.arange(rows)
+    return row // head_dim * up(head_dim) + row % head_dim if head_dim else row
+
+
+def spans(rows: int, span: int, head_dim: int) -> Iterator[tuple[int, slice]]:
+    """Yield which group each is that has rows, and these; `span` counts padded heads."""
+    group = placed(rows, head_dim) // span
+    found, first = np.unique(group, return_index=True)
+    for number, start, end in zip(found, first, [*first[1:], rows], strict=True):
+        yield int(number), slice(int(start), int(end))
+
+
+def side_rows(fmt: WeightFormat, group: int, rows: int, head_dim: int = 0) -> int:
     """Return the rows of side bytes (or positions) that K rows of codes have."""
     span = QUAD if fmt in SPARSE else group
-    return -(-rows // span) if span else 0
+    padded = rows // head_dim * up(head_dim) if head_dim else rows
+    return -(-padded // span) if span else 0
 
 
 def check_positions(where: str, side: npt.NDArray[np.uint8]) -> None:
@@ -146,20 +169,24 @@ def check_positions(where: str, side: npt.NDArray[np.uint8]) -> None:
         )
 
 
-def kept(side: npt.NDArray[np.uint8], rows: int) -> npt.NDArray[np.bool_]:
-    """Return (K, N): whether the position bytes (ceil(K / 4), N) keep a row."""
-    cell = np.arange(rows)[:, None] % QUAD
-    by_row = np.repeat(side, QUAD, axis=0)[:rows]
+def kept(side: npt.NDArray[np.uint8], rows: int, head_dim: int = 0) -> npt.NDArray[np.bool_]:
+    """Return (K, N): whether the position bytes, of all quads, keep a row."""
+    place = placed(rows, head_dim)
+    cell, by_row = place[:, None] % QUAD, side[place // QUAD]
     found: npt.NDArray[np.bool_] = (cell == (by_row & 3)) | (cell == (by_row >> 2))
     return found
 
 
 def expand(
-    fmt: WeightFormat, group: int, codes: npt.NDArray[np.uint8], side: npt.NDArray[np.uint8]
+    fmt: WeightFormat,
+    group: int,
+    codes: npt.NDArray[np.uint8],
+    side: npt.NDArray[np.uint8],
+    head_dim: int = 0,
 ) -> npt.NDArray[np.int8]:
     """Return the weights (K, N) int8 of codes and side bytes."""
     # A row that a 2:4 format drops has code 0, whose weight is 0.
-    by_row = np.repeat(side, group, axis=0)[: codes.shape[0]] if group else 0
+    by_row = side[placed(len(codes), head_dim) // group] if group else 0
     weight: npt.NDArray[np.int8] = expansion(fmt)[by_row, codes]
     return weight
 

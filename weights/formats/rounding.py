@@ -22,7 +22,7 @@ import numpy.typing as npt
 from spec.isa import WeightFormat
 from spec.isa.weight_formats import GROUPED, MX, QUAD, SPARSE
 from weights.formats.element import WHOLE, Elements, elements, expansion, factors
-from weights.formats.linear import side_rows
+from weights.formats.linear import NO_QUAD, side_rows, spans
 from weights.formats.recipe import Encoding
 from weights.limits import WEIGHT_MAX
 
@@ -142,26 +142,26 @@ def int8_scale(weight: Reals) -> Reals:
     return scale
 
 
-def column_scale(encoding: Encoding, weight: Reals, importance: Reals) -> Reals:
+def column_scale(encoding: Encoding, weight: Reals, importance: Reals, head_dim: int = 0) -> Reals:
     """Return (N,) the real value of one unit of the expanded weights; 0 for a column of zeros.
 
     Args:
         encoding: a narrow one.
         weight: (K, N).
         importance: (K,) what a squared error of each row counts.
+        head_dim: as of `NarrowLinear`.
     """
     assert encoding.format is not None
     grid = _grid(encoding)
     largest = np.abs(weight).max(axis=0)
     if encoding.format in MX:
-        return _mx_scale(encoding, weight, importance, largest)
-    rows = encoding.group or weight.shape[0]
+        return _mx_scale(encoding, weight, importance, largest, head_dim)
     if encoding.format in SPARSE:
-        weight = np.where(_largest_two(weight, importance), weight, 0.0)
-    units = [
-        _best_unit(grid, weight[start : start + rows], importance[start : start + rows])
-        for start in range(0, weight.shape[0], rows)
-    ]
+        weight = np.where(_largest_two(weight, importance, head_dim), weight, 0.0)
+    groups = [slice(None)]
+    if encoding.group:
+        groups = [rows for _, rows in spans(weight.shape[0], encoding.group, head_dim)]
+    units = [_best_unit(grid, weight[rows], importance[rows]) for rows in groups]
     top = np.max(units, axis=0)
     scale: Reals = top * (WHOLE / 255) if encoding.format in GROUPED else top
     return scale
@@ -181,16 +181,17 @@ def _best_unit(grid: _Grid, weight: Reals, importance: Reals) -> Reals:
     return best
 
 
-def _mx_scale(encoding: Encoding, weight: Reals, importance: Reals, largest: Reals) -> Reals:
+def _mx_scale(
+    encoding: Encoding, weight: Reals, importance: Reals, largest: Reals, head_dim: int
+) -> Reals:
     """Return (N,) the column scale of an MX format with the least weighted squared error."""
     best, least = np.zeros_like(largest), np.full_like(largest, np.inf)
     for part in OCTAVE:
         scale = largest / _grid(encoding).peak * part
         x = weight / np.where(scale > 0, scale, 1.0)
         error = np.zeros_like(largest)
-        for start in range(0, weight.shape[0], encoding.group):
-            end = start + encoding.group
-            _, found = _best_side(encoding, x[start:end], importance[start:end])
+        for _, rows in spans(weight.shape[0], encoding.group, head_dim):
+            _, found = _best_side(encoding, x[rows], importance[rows])
             error = error + found
         error = error * scale * scale
         best, least = np.where(error < least, scale, best), np.minimum(error, least)
@@ -222,13 +223,13 @@ def _best_side(encoding: Encoding, x: Reals, importance: Reals) -> tuple[Codes, 
     return best, least
 
 
-def _largest_two(weight: Reals, importance: Reals) -> npt.NDArray[np.bool_]:
-    """Return (K, N): the two of each four rows whose loss would cost most; of equals the first."""
+def _largest_two(weight: Reals, importance: Reals, head_dim: int) -> npt.NDArray[np.bool_]:
+    """Return (K, N): the two of each quad whose loss would cost most; of equals the first."""
     cost = weight * weight * importance[:, None]
     keep = np.zeros(weight.shape, bool)
-    for start in range(0, weight.shape[0], QUAD):
-        order = np.argsort(-cost[start : start + QUAD], axis=0, kind="stable")[:2]
-        np.put_along_axis(keep[start : start + QUAD], order, True, axis=0)
+    for _, rows in spans(weight.shape[0], QUAD, head_dim):
+        order = np.argsort(-cost[rows], axis=0, kind="stable")[:2]
+        np.put_along_axis(keep[rows], order, True, axis=0)
     return keep
 
 
@@ -241,7 +242,9 @@ def rounded_int8(x: Reals, learned: Feedback) -> npt.NDArray[np.int8]:
     return found
 
 
-def rounded(encoding: Encoding, x: Reals, learned: Feedback | None = None) -> tuple[Codes, Codes]:
+def rounded(
+    encoding: Encoding, x: Reals, learned: Feedback | None = None, head_dim: int = 0
+) -> tuple[Codes, Codes]:
     """Return codes (K, N) and side bytes (as `NarrowLinear` has them) of weights.
 
     Args:
@@ -249,22 +252,25 @@ def rounded(encoding: Encoding, x: Reals, learned: Feedback | None = None) -> tu
         x: (K, N) in units of w: the real weights over the column scales.
         learned: with it the error of each row is made up for by those below, without it every
             weight goes to its nearest value.
+        head_dim: as of `NarrowLinear`.
     """
     assert encoding.format is not None
     rows, columns = x.shape
     importance = np.ones(rows) if learned is None else learned.importance
     grid, table = _grid(encoding), expansion(encoding.format).astype(np.float64)
     factor = factors(encoding.format)
-    side = np.zeros((side_rows(encoding.format, encoding.group, rows), columns), np.uint8)
+    side = np.zeros((side_rows(encoding.format, encoding.group, rows, head_dim), columns), np.uint8)
     if encoding.format in SPARSE:
-        return _rounded_quads(encoding.format, grid, x, side, learned)
+        return _rounded_quads(encoding.format, grid, x, side, learned, head_dim)
     codes, target = np.empty(x.shape, np.uint8), x.copy()
     here = np.zeros(columns, np.uint8)
+    groups = spans(rows, encoding.group, head_dim) if encoding.group else ()
+    first = {group.start: (number, group) for number, group in groups}
     for k in range(rows):
-        if encoding.group and k % encoding.group == 0:
-            end = min(k + encoding.group, rows)
-            here, _ = _best_side(encoding, target[k:end], importance[k:end])
-            side[k // encoding.group] = here
+        if k in first:
+            number, group = first[k]
+            here, _ = _best_side(encoding, target[group], importance[group])
+            side[number] = here
         codes[k] = grid.codes[grid.nearest(target[k] * (WHOLE / factor[here]))]
         if learned is not None:
             _spread(target, learned, k, table[here, codes[k]] - x[k])
@@ -277,15 +283,16 @@ def _spread(target: Reals, learned: Feedback, k: int, error: Reals) -> None:
 
 
 def _rounded_quads(
-    fmt: WeightFormat, grid: _Grid, x: Reals, side: Codes, learned: Feedback | None
+    fmt: WeightFormat, grid: _Grid, x: Reals, side: Codes, learned: Feedback | None, head_dim: int
 ) -> tuple[Codes, Codes]:
     """Return codes and positions of a 2:4 format: for each quad the mask that costs least."""
     rows, columns = x.shape
     known = learned or Feedback(np.ones(rows), np.eye(rows), np.ones(rows))
     codes, target = np.zeros(x.shape, np.uint8), x.copy()
     zero = grid.codes[np.searchsorted(grid.values, 0.0)]
-    for quad, start in enumerate(range(0, rows, QUAD)):
-        size = min(QUAD, rows - start)
+    side[:] = NO_QUAD
+    for quad, group in spans(rows, QUAD, head_dim):
+        start, size = group.start, group.stop - group.start
         least = np.full(columns, np.inf)
         for first, second in MASKS:
             part, cost = target[start : start + size].copy(), np.zeros(columns)

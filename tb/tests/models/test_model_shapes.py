@@ -24,6 +24,7 @@ from tb.models.decoder_kinds import KINDS, limited, model_of_kind
 from tb.models.resident_model import Resident
 from tb.tests.models.generation import QUIET
 from weights.checkpoint import CheckpointShape
+from weights.formats.recipe import parse_recipe
 from weights.model import QuantizedModel
 from weights.synthetic import random_model, shape_of
 
@@ -115,6 +116,22 @@ async def test_shapes_odd_sizes(dut: Dut) -> None:
     ):
         shape = shape_of(family, hidden=hidden, heads=2, head_dim=head_dim, ffn=ffn, vocab=vocab)
         await _check(bench, shape, prompt=3, steps=1)
+
+
+@cocotb.test
+async def test_shapes_narrow_behind_odd_heads(dut: Dut) -> None:
+    """The projection behind attention in every kind of group, of heads that fill no words."""
+    bench = await Bench.start(dut)
+    for family, head_dim, word in (
+        ("llama", 20, "int4g32"),
+        ("mistral", 10, "mxfp6e2"),
+        ("gpt2", 18, "int8s"),
+        ("llama", 40, "nf4g64"),
+    ):
+        shape = shape_of(family, hidden=3 * head_dim, heads=3, kv_heads=3, head_dim=head_dim)
+        recipe = parse_recipe(f"o={word}")
+        model = random_model(shape, int(bench.random.integers(1 << 30)), weights=recipe)
+        await _check_model(bench, model, prompt=3, steps=1)
 
 
 @cocotb.test

@@ -60,10 +60,20 @@ def test_heads_are_padded_in_codes(fmt: WeightFormat, group: int) -> None:
             CompileError, match=f"^h: given {fmt.asm} with heads of 12, which are pad"
         ):
             pad_inputs("h", layer, 12)
-        return
-    found = pad_inputs("h", layer, 12)
-    wanted = np.zeros((128, 36), np.int8)
-    wanted[[row // 12 * 16 + row % 12 for row in range(96)]] = layer.weight
+    for head_dim in (12, 18):
+        layer = random_narrow(rng, Encoding(fmt, group), 8 * head_dim, 36, head_dim)
+        check_padded_inputs(layer, head_dim)
+    if fmt not in GROUPED | MX:
+        check_padded_inputs(random_narrow(rng, Encoding(fmt, group), 96, 36), 12)
+
+
+def check_padded_inputs(layer: NarrowLinear, head_dim: int) -> None:
+    """Rows of zeros behind each head, on the chip too; groups are those of the padded rows."""
+    size = -(-head_dim // 16) * 16
+    rows = [head * size + row for head in range(8) for row in range(head_dim)]
+    wanted = np.zeros((8 * size, 36), np.int8)
+    wanted[rows] = layer.weight
+    found = pad_inputs("h", layer, head_dim)
     assert np.array_equal(found.weight, wanted)
     assert isinstance(found, NarrowLinear)
     assert np.array_equal(expanded(found, 16), wanted)

@@ -168,6 +168,26 @@ def test_weights_on_a_grid_are_found(word: str) -> None:
         np.testing.assert_allclose(again, once, rtol=1e-12)
 
 
+@pytest.mark.parametrize("word", NARROW)
+@pytest.mark.parametrize("head_dim", [12, 18])
+def test_groups_count_padded_heads(word: str, head_dim: int) -> None:
+    """Rows of heads are rounded as where rows of zeros lie between the heads."""
+    encoding, given = WORDS[word], weights(4 * head_dim, 6)
+    assert encoding.format is not None
+    size = -(-head_dim // 16) * 16
+    rows = [head * size + row for head in range(4) for row in range(head_dim)]
+    padded = np.zeros((4 * size, 6))
+    padded[rows] = given
+    scale = column_scale(encoding, given, np.ones(len(given)), head_dim)
+    np.testing.assert_array_equal(scale, column_scale(encoding, padded, np.ones(len(padded))))
+    codes, side = rounded(encoding, given / scale, head_dim=head_dim)
+    wanted, sides = rounded(encoding, padded / scale)
+    found = expand(encoding.format, encoding.group, codes, side, head_dim)
+    same = expand(encoding.format, encoding.group, wanted, sides)
+    np.testing.assert_array_equal(found, same[rows])
+    assert side.shape == sides.shape
+
+
 def test_zero_column() -> None:
     """A column of zeros stays one in every format."""
     given = weights(40, 3)
