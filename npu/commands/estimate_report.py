@@ -196,5 +196,5 @@ def report(
     """
     dimensions = load_dimensions(name, context)
     found = estimate(dimensions.shape, limits, weights, encoder=dimensions.encoder)
-    cost = import_cost(dimensions.shape, tied=dimensions.tied)
+    cost = import_cost(dimensions.shape, tied=dimensions.tied, weights=weights)
     return Report(name, dimensions, found, cost, clock)
