@@ -58,18 +58,19 @@ module npu_engines
 );
 
   // SRAM ports
-  localparam int unsigned RdStore = 0;
+  localparam int unsigned RdDma = 0;  // load and store
   localparam int unsigned RdGemm = 1;  // four ports
-  localparam int unsigned RdSmx = 5;
-  localparam int unsigned RdNrm = 6;
-  localparam int unsigned RdVec = 7;
-  localparam int unsigned RdLoad = 8;
+  localparam int unsigned RdRows = 5;  // softmax, norm and vector
   localparam int unsigned WrLoad = 0;
   localparam int unsigned WrGemm = 1;
-  localparam int unsigned WrSmx = 2;
-  localparam int unsigned WrNrm = 3;
-  localparam int unsigned WrVec = 4;
-  localparam int unsigned WrStore = 5;
+  localparam int unsigned WrRows = 2;  // softmax, norm and vector
+  localparam int unsigned WrStore = 3;
+  // Their clients
+  localparam int unsigned DmaLoad = 0;
+  localparam int unsigned DmaStore = 1;
+  localparam int unsigned RowsSmx = 0;
+  localparam int unsigned RowsNrm = 1;
+  localparam int unsigned RowsVec = 2;
 
   // Engines with a share of the stream
   share_line_t gemm_line, nrm_line, vec_line;
@@ -103,6 +104,44 @@ module npu_engines
     .rd_rsp_o  (rd_rsp),
     .wr_req_i  (wr_req),
     .wr_ready_o(wr_ready)
+  );
+
+  sram_rd_req_t dma_rd_req[2], rows_rd_req[3];
+  sram_rd_rsp_t dma_rd_rsp[2], rows_rd_rsp[3];
+  sram_wr_req_t rows_wr_req[3];
+  logic rows_wr_ready[3];
+
+  npu_sram_read_share #(
+    .Clients(2)
+  ) u_dma_read (
+    .clk_i,
+    .rst_ni,
+    .rd_req_i(dma_rd_req),
+    .rd_rsp_o(dma_rd_rsp),
+    .rd_req_o(rd_req[RdDma]),
+    .rd_rsp_i(rd_rsp[RdDma])
+  );
+
+  npu_sram_read_share #(
+    .Clients(3)
+  ) u_rows_read (
+    .clk_i,
+    .rst_ni,
+    .rd_req_i(rows_rd_req),
+    .rd_rsp_o(rows_rd_rsp),
+    .rd_req_o(rd_req[RdRows]),
+    .rd_rsp_i(rd_rsp[RdRows])
+  );
+
+  npu_sram_write_share #(
+    .Clients(3)
+  ) u_rows_write (
+    .clk_i,
+    .rst_ni,
+    .wr_req_i  (rows_wr_req),
+    .wr_ready_o(rows_wr_ready),
+    .wr_req_o  (wr_req[WrRows]),
+    .wr_ready_i(wr_ready[WrRows])
   );
 
   // ---------------------------------------------------------------------------------------------
@@ -139,8 +178,8 @@ module npu_engines
     .error_o,
     .rd_req_o     (mem_rd_req_o),
     .rd_rsp_i     (mem_rd_rsp_i),
-    .sram_rd_req_o(rd_req[RdLoad]),
-    .sram_rd_rsp_i(rd_rsp[RdLoad]),
+    .sram_rd_req_o(dma_rd_req[DmaLoad]),
+    .sram_rd_rsp_i(dma_rd_rsp[DmaLoad]),
     .wr_req_o     (wr_req[WrLoad]),
     .wr_ready_i   (wr_ready[WrLoad])
   );
@@ -155,8 +194,8 @@ module npu_engines
     .op_i           (operations_i.store),
     .status_o       (status_o[EngSt]),
     .token_done_o,
-    .rd_req_o       (rd_req[RdStore]),
-    .rd_rsp_i       (rd_rsp[RdStore]),
+    .rd_req_o       (dma_rd_req[DmaStore]),
+    .rd_rsp_i       (dma_rd_rsp[DmaStore]),
     .wr_req_o       (mem_wr_req_o),
     .w_o            (mem_w_o),
     .wr_rsp_i       (mem_wr_rsp_i),
@@ -193,10 +232,10 @@ module npu_engines
     .op_ready_o(op_ready_o[EngSmx]),
     .op_i      (operations_i.smx),
     .status_o  (status_o[EngSmx]),
-    .rd_req_o  (rd_req[RdSmx]),
-    .rd_rsp_i  (rd_rsp[RdSmx]),
-    .wr_req_o  (wr_req[WrSmx]),
-    .wr_ready_i(wr_ready[WrSmx])
+    .rd_req_o  (rows_rd_req[RowsSmx]),
+    .rd_rsp_i  (rows_rd_rsp[RowsSmx]),
+    .wr_req_o  (rows_wr_req[RowsSmx]),
+    .wr_ready_i(rows_wr_ready[RowsSmx])
   );
 
   npu_nrm #(
@@ -208,10 +247,10 @@ module npu_engines
     .op_ready_o(op_ready_o[EngNrm]),
     .op_i      (operations_i.nrm),
     .status_o  (status_o[EngNrm]),
-    .rd_req_o  (rd_req[RdNrm]),
-    .rd_rsp_i  (rd_rsp[RdNrm]),
-    .wr_req_o  (wr_req[WrNrm]),
-    .wr_ready_i(wr_ready[WrNrm]),
+    .rd_req_o  (rows_rd_req[RowsNrm]),
+    .rd_rsp_i  (rows_rd_rsp[RowsNrm]),
+    .wr_req_o  (rows_wr_req[RowsNrm]),
+    .wr_ready_i(rows_wr_ready[RowsNrm]),
     .share_i   (nrm_line),
     .share_o   (nrm_take)
   );
@@ -223,10 +262,10 @@ module npu_engines
     .op_ready_o(op_ready_o[EngVec]),
     .op_i      (operations_i.vec),
     .status_o  (status_o[EngVec]),
-    .rd_req_o  (rd_req[RdVec]),
-    .rd_rsp_i  (rd_rsp[RdVec]),
-    .wr_req_o  (wr_req[WrVec]),
-    .wr_ready_i(wr_ready[WrVec]),
+    .rd_req_o  (rows_rd_req[RowsVec]),
+    .rd_rsp_i  (rows_rd_rsp[RowsVec]),
+    .wr_req_o  (rows_wr_req[RowsVec]),
+    .wr_ready_i(rows_wr_ready[RowsVec]),
     .share_i   (vec_line),
     .share_o   (vec_take)
   );
@@ -242,13 +281,17 @@ module npu_engines
       speaks[EngGemm] |= rd_req[p].valid || rd_rsp[p].valid;
     end
     speaks[EngGemm] |= wr_req[WrGemm].valid || macs_o != '0;
-    speaks[EngSmx] |= rd_req[RdSmx].valid || rd_rsp[RdSmx].valid || wr_req[WrSmx].valid;
-    speaks[EngNrm] |= rd_req[RdNrm].valid || rd_rsp[RdNrm].valid || wr_req[WrNrm].valid;
-    speaks[EngVec] |= rd_req[RdVec].valid || rd_rsp[RdVec].valid || wr_req[WrVec].valid;
-    speaks[EngLd] |= rd_req[RdLoad].valid || rd_rsp[RdLoad].valid || wr_req[WrLoad].valid ||
-                     mem_rd_req_o.valid || mem_rd_rsp_i.valid;
-    speaks[EngSt] |= rd_req[RdStore].valid || rd_rsp[RdStore].valid || wr_req[WrStore].valid ||
-                     mem_wr_req_o.valid || mem_w_o.valid || mem_wr_rsp_i.done;
+    speaks[EngSmx] |= rows_rd_req[RowsSmx].valid || rows_rd_rsp[RowsSmx].valid ||
+                      rows_wr_req[RowsSmx].valid;
+    speaks[EngNrm] |= rows_rd_req[RowsNrm].valid || rows_rd_rsp[RowsNrm].valid ||
+                      rows_wr_req[RowsNrm].valid;
+    speaks[EngVec] |= rows_rd_req[RowsVec].valid || rows_rd_rsp[RowsVec].valid ||
+                      rows_wr_req[RowsVec].valid;
+    speaks[EngLd] |= dma_rd_req[DmaLoad].valid || dma_rd_rsp[DmaLoad].valid ||
+                     wr_req[WrLoad].valid || mem_rd_req_o.valid || mem_rd_rsp_i.valid;
+    speaks[EngSt] |= dma_rd_req[DmaStore].valid || dma_rd_rsp[DmaStore].valid ||
+                     wr_req[WrStore].valid || mem_wr_req_o.valid || mem_w_o.valid ||
+                     mem_wr_rsp_i.done;
   end
 
   SilentAsleep_A :

@@ -15,7 +15,7 @@ module npu_row_fetch #(
 
   // Steps in
   input  npu_pkg::row_step_t step_i,        // rd_req_o follows it
-  output logic               step_ready_o,  // may depend on step_i.valid (rd_rsp_i.ready)
+  output logic               step_ready_o,  // taken; may depend on step_i.read, not on valid
   input  TagT                step_tag_i,    // comes out beside the word, with step_i.valid
 
   // Steps out, with their words; at the earliest one cycle after they came in

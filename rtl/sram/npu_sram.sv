@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The on-chip SRAM: 16 banks of 16-byte words behind a read and a write crossbar. Every client has
-// its own port; clients that meet on a bank take turns, because the port that goes first rotates
-// with every cycle of requests. Read data follows the accepted request by one cycle.
+// its own port; clients that meet on a bank take turns, because the port that goes first moves on
+// where a request is refused. Read data follows the accepted request by one cycle.
 
 module npu_sram
   import npu_pkg::*;
@@ -10,12 +10,12 @@ module npu_sram
 #(
   parameter int unsigned Words = 16384,      // words of 16 bytes: a power of two from 256 to 65536
   parameter int unsigned NumRd = NumSramRd,  // read ports, at least 2
-  parameter int unsigned NumWr = NumSramWr   // write ports, at least 2
+  parameter int unsigned NumWr = NumSramWr   // write ports, at least 3
 ) (
   input  logic         clk_i,              // clock
   input  logic         rst_ni,             // reset, active low
   input  sram_rd_req_t rd_req_i  [NumRd],  // may be withdrawn or changed before its ready
-  // Granted after at most NumRd - 1 cycles of waiting; the word comes one cycle later
+  // Granted after at most NumRd + 1 cycles of waiting; the word comes one cycle later
   output sram_rd_rsp_t rd_rsp_o  [NumRd],
   input  sram_wr_req_t wr_req_i  [NumWr],  // may be withdrawn or changed before its ready
   // Taken: reads granted later see it; at most NumWr - 1 cycles of waiting
@@ -24,92 +24,87 @@ module npu_sram
 
   localparam int unsigned Rows = Words / NumSramBanks;
   localparam int unsigned RowW = $clog2(Rows);
-  localparam int unsigned RdW = $clog2(NumRd);
   localparam int unsigned WrW = $clog2(NumWr);
+  localparam int unsigned RdTurns = NumRd + 2;
+  localparam int unsigned WrTurns = NumWr;
 
   if (Words % NumSramBanks != 0 || (Words & (Words - 1)) != 0 || Words > 65536) begin : gen_bad_size
     $fatal(1, "npu_sram: Words = %0d, must be a power of two from 256 to 65536", Words);
   end
-  if (NumRd < 2 || NumWr < 2) begin : gen_bad_ports
-    $fatal(1, "npu_sram: NumRd = %0d, NumWr = %0d, must be at least 2", NumRd, NumWr);
+  if (NumRd < 2 || NumWr < 3) begin : gen_bad_ports
+    $fatal(1, "npu_sram: NumRd = %0d, at least 2, NumWr = %0d, at least 3", NumRd, NumWr);
   end
 
-  // Which client goes first this cycle
-  logic [RdW-1:0] rd_first_q;
-  logic [WrW-1:0] wr_first_q;
+  // Ports that go behind all others this cycle: those with a number below that of the first one. In
+  // the last two turns of reads the order is that of the numbers again.
+  logic [RdTurns-2:0] rd_turn_q;
+  logic [WrTurns-2:0] wr_turn_q;
 
-  logic [NumRd-1:0] rd_valid, rd_ready;
-  logic [NumWr-1:0] wr_valid;
-  logic [NumSramBanks-1:0] rd_en, wr_en;
+  // By bank: who asks for it, and who gets it
+  logic [NumRd-1:0] rd_asks[NumSramBanks], rd_grant[NumSramBanks];
+  logic [NumWr-1:0] wr_asks[NumSramBanks], wr_grant[NumSramBanks];
+  logic [WrW-1:0] wr_port[NumSramBanks];
   logic [RowW-1:0] rd_row[NumSramBanks];
   logic [RowW-1:0] wr_row[NumSramBanks];
   word_t wr_data[NumSramBanks];
   word_t rd_data[NumSramBanks];
+  logic [NumRd-1:0] rd_valid, rd_ready;
+  logic [NumWr-1:0] wr_valid, wr_ready;
 
-  // The port that is i-th in turn
-  function automatic logic [RdW-1:0] rd_port(logic [RdW-1:0] first, logic [RdW-1:0] i);
-    logic [RdW:0] port;
-    port = {1'b0, first} + {1'b0, i};
-    if (port >= (RdW + 1)'(NumRd)) port -= (RdW + 1)'(NumRd);
-    return port[RdW-1:0];
-  endfunction
-
-  function automatic logic [WrW-1:0] wr_port(logic [WrW-1:0] first, logic [WrW-1:0] i);
-    logic [WrW:0] port;
-    port = {1'b0, first} + {1'b0, i};
-    if (port >= (WrW + 1)'(NumWr)) port -= (WrW + 1)'(NumWr);
-    return port[WrW-1:0];
-  endfunction
-
-  always_comb begin : read_crossbar
-    rd_en = '0;
-    for (int unsigned b = 0; b < NumSramBanks; b++) rd_row[b] = '0;
-    for (int unsigned i = 0; i < NumRd; i++) begin
-      rd_ready[i] = 1'b0;
-      rd_valid[i] = rd_req_i[i].valid;
-    end
-    for (int unsigned i = 0; i < NumRd; i++) begin
-      automatic logic [RdW-1:0] port = rd_port(rd_first_q, RdW'(i));
-      automatic logic [3:0] bank = sram_bank(rd_req_i[port].addr);
-      if (rd_req_i[port].valid && !rd_en[bank]) begin
-        rd_ready[port] = 1'b1;
-        rd_en[bank]    = 1'b1;
-        rd_row[bank]   = rd_req_i[port].addr[RowW+3:4];
+  always_comb begin : requests
+    for (int unsigned i = 0; i < NumRd; i++) rd_valid[i] = rd_req_i[i].valid;
+    for (int unsigned i = 0; i < NumWr; i++) wr_valid[i] = wr_req_i[i].valid;
+    for (int unsigned b = 0; b < NumSramBanks; b++) begin
+      for (int unsigned i = 0; i < NumRd; i++) begin
+        rd_asks[b][i] = rd_req_i[i].valid && sram_bank(rd_req_i[i].addr) == 4'(b);
+      end
+      for (int unsigned i = 0; i < NumWr; i++) begin
+        wr_asks[b][i] = wr_req_i[i].valid && sram_bank(wr_req_i[i].addr) == 4'(b);
       end
     end
   end
 
-  always_comb begin : write_crossbar
-    wr_en = '0;
+  always_comb begin : crossbars
+    rd_ready = '0;
+    wr_ready = '0;
     for (int unsigned b = 0; b < NumSramBanks; b++) begin
-      wr_row[b]  = '0;
-      wr_data[b] = '0;
-    end
-    for (int unsigned i = 0; i < NumWr; i++) begin
-      wr_ready_o[i] = 1'b0;
-      wr_valid[i]   = wr_req_i[i].valid;
-    end
-    for (int unsigned i = 0; i < NumWr; i++) begin
-      automatic logic [WrW-1:0] port = wr_port(wr_first_q, WrW'(i));
-      automatic logic [3:0] bank = sram_bank(wr_req_i[port].addr);
-      if (wr_req_i[port].valid && !wr_en[bank]) begin
-        wr_ready_o[port] = 1'b1;
-        wr_en[bank]      = 1'b1;
-        wr_row[bank]     = wr_req_i[port].addr[RowW+3:4];
-        wr_data[bank]    = wr_req_i[port].data;
+      rd_ready |= rd_grant[b];
+      wr_ready |= wr_grant[b];
+      {rd_row[b], wr_port[b]} = '0;
+      for (int unsigned i = 0; i < NumRd; i++) begin
+        if (rd_grant[b][i]) rd_row[b] |= rd_req_i[i].addr[RowW+3:4];
       end
+      for (int unsigned i = 0; i < NumWr; i++) if (wr_grant[b][i]) wr_port[b] |= WrW'(i);
+      wr_row[b]  = wr_req_i[wr_port[b]].addr[RowW+3:4];
+      wr_data[b] = wr_req_i[wr_port[b]].data;
     end
   end
 
   for (genvar b = 0; b < int'(NumSramBanks); b++) begin : gen_bank
+    npu_sram_arbiter #(
+      .Ports(NumRd)
+    ) u_rd_arbiter (
+      .asks_i  (rd_asks[b]),
+      .behind_i(rd_turn_q[NumRd-1:0]),
+      .grant_o (rd_grant[b])
+    );
+
+    npu_sram_arbiter #(
+      .Ports(NumWr)
+    ) u_wr_arbiter (
+      .asks_i  (wr_asks[b]),
+      .behind_i({1'b0, wr_turn_q}),
+      .grant_o (wr_grant[b])
+    );
+
     npu_sram_bank #(
       .Rows(Rows)
     ) u_bank (
       .clk_i,
-      .rd_en_i  (rd_en[b]),
+      .rd_en_i  (|rd_asks[b]),
       .rd_row_i (rd_row[b]),
       .rd_data_o(rd_data[b]),
-      .wr_en_i  (wr_en[b]),
+      .wr_en_i  (|wr_asks[b]),
       .wr_row_i (wr_row[b]),
       .wr_data_i(wr_data[b])
     );
@@ -120,15 +115,19 @@ module npu_sram
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      rd_first_q <= '0;
-      wr_first_q <= '0;
+      rd_turn_q <= '0;
+      wr_turn_q <= '0;
       for (int unsigned i = 0; i < NumRd; i++) begin
         rsp_valid_q[i] <= 1'b0;
         rsp_bank_q[i]  <= '0;
       end
     end else begin
-      if (|rd_valid) rd_first_q <= (rd_first_q == RdW'(NumRd - 1)) ? '0 : rd_first_q + 1'b1;
-      if (|wr_valid) wr_first_q <= (wr_first_q == WrW'(NumWr - 1)) ? '0 : wr_first_q + 1'b1;
+      if ((rd_valid & ~rd_ready) != '0) begin
+        rd_turn_q <= rd_turn_q[RdTurns-2] ? '0 : {rd_turn_q[RdTurns-3:0], 1'b1};
+      end
+      if ((wr_valid & ~wr_ready) != '0) begin
+        wr_turn_q <= wr_turn_q[WrTurns-2] ? '0 : {wr_turn_q[WrTurns-3:0], 1'b1};
+      end
       for (int unsigned i = 0; i < NumRd; i++) begin
         rsp_valid_q[i] <= rd_ready[i];
         rsp_bank_q[i]  <= sram_bank(rd_req_i[i].addr);
@@ -149,13 +148,15 @@ module npu_sram
 `endif
   end
 
+  for (genvar i = 0; i < int'(NumWr); i++) begin : gen_wr
+    assign wr_ready_o[i] = wr_ready[i];
+
 `ifndef SYNTHESIS
-  for (genvar i = 0; i < int'(NumWr); i++) begin : gen_wr_check
     WriteInside_A :
     assert property (@(posedge clk_i) disable iff (!rst_ni)
                      wr_req_i[i].valid |-> 32'(wr_req_i[i].addr) < Words)
     else $error("npu_sram: write port %0d outside the SRAM", i);
-  end
 `endif
+  end
 
 endmodule

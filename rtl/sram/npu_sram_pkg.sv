@@ -9,8 +9,8 @@ package npu_sram_pkg;
   import npu_pkg::*;
 
   localparam int unsigned NumSramBanks = 16;
-  localparam int unsigned NumSramRd = 9;  // read ports of the engines
-  localparam int unsigned NumSramWr = 6;  // write ports of the engines
+  localparam int unsigned NumSramRd = 6;  // read ports of the engines
+  localparam int unsigned NumSramWr = 4;  // write ports of the engines
 
   typedef struct packed {
     logic       valid;  // a read; the port says whether it may be withdrawn
