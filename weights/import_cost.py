@@ -30,7 +30,7 @@ FLOAT_BYTES, LAYER_BYTES, UNIT_BYTES = 4, 8, 2
 """Of a weight of a table that stays, of a layer that is rewritten, of a number of the stream."""
 SCORE_BYTES, LOGIT_BYTES, MATRIX_BYTES = 13, 32, 40
 """At the worst moment: of a score, of a logit, and of a weight of a matrix that is rounded."""
-INPUT_BYTES, PRODUCT_BYTES, FEEDBACK_BYTES = 24, 16, 24
+INPUT_BYTES, PRODUCT_BYTES, FEEDBACK_BYTES = 36, 16, 18
 """Of an input whose moments are measured, of one of these while it is added up, and of one while
 it is decomposed."""
 STREAM_GROWTH, STREAM_COPIES = 1.125, 5

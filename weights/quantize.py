@@ -366,15 +366,12 @@ def _quantize_block(
     if shape.gated and not wide:
         product = unit["silu"] * unit["up"] / unit["act"]
         product_mult, product_shift = multiplier(f"{at}.product", product)
-    proj_weight, proj_bias = _matrix(model, layer, "o")
-    down_weight, down_bias = _matrix(model, layer, "down")
 
     def down_of(unit: float) -> AnyLinear:
+        weight, bias = _matrix(model, layer, "down")
+        weight *= unit  # in place: a copy is 92 MB of LLaMA 1.1B
         inputs = f"{at}.act"
-        weight = down_weight * unit
-        return rounding.layer(
-            f"{at}.down", weight, down_bias, added["down"], recipe["down"], inputs
-        )
+        return rounding.layer(f"{at}.down", weight, bias, added["down"], recipe["down"], inputs)
 
     if wide:
         least = _int16_unit(scales, f"{at}.act")
@@ -383,6 +380,7 @@ def _quantize_block(
         unit["act"] = unit["silu"] * unit["up"] * 2.0**product_shift
     else:
         down = down_of(unit["act"])
+    proj_weight, proj_bias = _matrix(model, layer, "o")
     named.update({f"{at}.{key}": value for key, value in unit.items()})
     behind: dict[str, Any] = {}
     if shape.head_norms:

@@ -63,23 +63,26 @@ def feedback(moments: npt.NDArray[np.int64]) -> Feedback:
     size = moments.shape[0]
     rest = moments.astype(np.float64)
     mean = float(sum(int(moments[k, k]) for k in range(size))) / size
+    del moments  # as large as what is made of it
     rest[np.arange(size), np.arange(size)] += max(DAMPING * mean, 1.0)
     importance = rest.diagonal().copy()
-    upper, cost = np.eye(size), np.empty(size)
+    cost = np.empty(size)
     for end in range(size, 0, -PANEL):
         start = max(0, end - PANEL)
         steps = []
         for k in reversed(range(start, end)):
             cost[k] = rest[k, k]
             right = rest[:k, k].copy()
-            upper[:k, k] = left = right / cost[k]
+            rest[:k, k] = left = right / cost[k]  # U, where nothing is read again
             rest[:k, start:k] -= left[:, None] * right[start:]
             steps.append((left, right))
         for top in range(0, start, PANEL):  # only what is right of the diagonal is read again
             bottom = min(top + PANEL, start)
             for left, right in steps:
                 rest[top:bottom, top:start] -= left[top:bottom, None] * right[top:start]
-    return Feedback(importance, upper, cost)
+    for k in range(size):
+        rest[k, :k], rest[k, k] = 0.0, 1.0
+    return Feedback(importance, rest, cost)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -279,7 +282,8 @@ def rounded(
 
 def _spread(target: Reals, learned: Feedback, k: int, error: Reals) -> None:
     """Let the rows below k make up for the error of row k."""
-    target[k + 1 :] -= learned.upper[k, k + 1 :, None] * error
+    for top in range(k + 1, len(target), PANEL):
+        target[top : top + PANEL] -= learned.upper[k, top : top + PANEL, None] * error
 
 
 def _rounded_quads(
