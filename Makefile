@@ -69,7 +69,7 @@ WRITING = --weights "$$WEIGHTS" --tokens "$$TOKENS" --temperature "$$TEMPERATURE
   --seed "$$SEED" --on "$$ON" $(CHIP) $(ACCEPT) $(ROOM)
 
 # What tests need, but for whole frameworks (make oracles); about a minute to install, 750 MB.
-TEST_GROUPS = cluster emulator graphs report
+TEST_GROUPS = cluster emulator graphs report synth
 REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "$$SHARD" \
   --changed "$$CHANGED" --scheduler "$$SCHEDULER" --hostile "$${HOSTILE:-0}" \
   $(if $(LIST),--list) $(if $(COV),--cov) $(if $(RESUME),--resume)

@@ -11,7 +11,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from dev import faults, lint, proofs, quality_folder, quality_pages, rtl_sizes, synth
+from dev import faults, lint, proofs, quality_folder, quality_pages, rtl_sizes, synth, yosys
 from npu.commands import build_folder
 from npu.commands.arguments import AddCommand, UsageError, add_weights, names_in, positive
 from npu.commands.consoles import printed
@@ -33,7 +33,7 @@ BAD_INPUT = (
     faults.FaultError,
     model.DatapathError,
     registry.UnknownTestError,
-    synth.SynthesisError,
+    yosys.SynthesisError,
 )
 """What a user can cause, or a tool; the text is what to print."""
 
@@ -69,16 +69,10 @@ def _faults(arguments: argparse.Namespace) -> int:
 
 def _synth(arguments: argparse.Namespace) -> int:
     """Synthesise the blocks; print what each uses and write build/reports/synth.json."""
-    chosen = synth.BLOCKS
     names = names_in(arguments.blocks)
-    unknown = set(names) - {block.name for block in chosen}
-    if unknown:
-        allowed = ", ".join(repr(block.name) for block in chosen)
-        raise UsageError(f"given {sorted(unknown)[0]!r}, allowed {allowed}")
-    if names:
-        chosen = tuple(block for block in chosen if block.name in names)
+    chosen = synth.chosen(names, synth.BLOCKS)
     build.generate()
-    print(f"yosys {synth.tool_version()}; its first run on a machine unpacks for some minutes")
+    print(f"yosys {yosys.tool_version()}")
     synth.check_planted()
     print(f"{len(synth.PLANTED)} planted faults are refused, a known module is counted right")
     proofs.check()
@@ -86,7 +80,9 @@ def _synth(arguments: argparse.Namespace) -> int:
         f"{len(proofs.OUTPUTS)} proofs of the arithmetic hold, "
         f"{len(proofs.PLANTED)} planted faults are refuted"
     )
-    results, refused = synth.run(chosen, arguments.jobs, lambda line: print(line, flush=True))
+    results, refused = synth.run(
+        chosen, arguments.jobs, lambda line: print(line, flush=True), synth.synthesise
+    )
     rows = [asdict(figures) for figures in results]
     print(synth.render(rows))
     figures = {row["block"]: row for row in rows}

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from dev import synth
+from dev import synth, yosys
+from dev.yosys import SynthesisError
 from spec.isa import VecOp
 from spec.paths import HDL, ROOT
 from tb.run import sources
@@ -72,7 +73,7 @@ def _prove(files: Sequence[Path], outputs: Iterable[str], folder: Path) -> None:
         files=" ".join(str(path.relative_to(ROOT)) for path in files),
         proofs="\n".join(f"sat -verify -prove {output} 1" for output in outputs),
     )
-    synth.yosys(text, folder)
+    yosys.run(text, folder)
 
 
 def _plant(name: str, files: Sequence[Path]) -> None:
@@ -82,16 +83,16 @@ def _plant(name: str, files: Sequence[Path]) -> None:
     path = next(path for path in files if path.name == file)
     text = path.read_text(encoding="utf-8")
     if before not in text:
-        raise synth.SynthesisError(f"planted {name}: {file} lacks {before!r}")
+        raise SynthesisError(f"planted {name}: {file} lacks {before!r}")
     changed = folder / file
     changed.write_text(text.replace(before, after), encoding="utf-8")
     try:
         _prove([changed if p == path else p for p in files], [output], folder)
-    except synth.SynthesisError as error:
+    except SynthesisError as error:
         if "proof did fail" not in str(error):
             raise
     else:
-        raise synth.SynthesisError(f"planted {name}: not refuted")
+        raise SynthesisError(f"planted {name}: not refuted")
 
 
 def check() -> None:
@@ -103,12 +104,10 @@ def check() -> None:
     files = _files()
     try:
         _prove(files, OUTPUTS, FOLDER)
-    except synth.SynthesisError as error:
+    except SynthesisError as error:
         log = FOLDER / "log.txt"
         tried = re.findall(r"Import proof-constraint: (.*) =", log.read_text(encoding="utf-8"))
         last = tried[-1] if tried else "not begun"
-        raise synth.SynthesisError(
-            f"{TOP}: {last}: {error}\nlog: {log.relative_to(ROOT)}"
-        ) from None
+        raise SynthesisError(f"{TOP}: {last}: {error}\nlog: {log.relative_to(ROOT)}") from None
     for name in PLANTED:
         _plant(name, files)

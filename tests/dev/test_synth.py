@@ -12,7 +12,7 @@ import pytest
 from pyslang.ast import SymbolKind
 from pyslang.driver import Driver
 
-from dev import synth
+from dev import synth, yosys
 from spec.paths import GENERATED, RTL
 from tb.run import sources
 
@@ -87,7 +87,7 @@ def test_findings_are_warnings_and_errors_with_their_lines() -> None:
         "Build succeeded: 0 errors, 1 warning\n"
         "ERROR: Found 1 problems in 'check -assert'.\n"
     )
-    assert synth.findings(log) == [
+    assert yosys.findings(log) == [
         "Warning: found logic loop in module m:\n    cell $1 ($mux) source: m.sv:1",
         "m.sv:7: Warning: wait statement will not be synthesized",
         "ERROR: Found 1 problems in 'check -assert'.",
@@ -135,7 +135,7 @@ def test_the_page_gets_the_table(tmp_path: Path) -> None:
     rows = re.findall(r"^\| (\w+) \| npu_\w+ ArrayDim 4 \| (\d+)", page.read_text(), re.M)
     assert rows == [("host", "7"), ("vector", "9")], "other rows stay, in the order of BLOCKS"
     page.write_text("no marks\n", encoding="utf-8")
-    with pytest.raises(synth.SynthesisError, match=r"page\.md lacks"):
+    with pytest.raises(yosys.SynthesisError, match=r"page\.md lacks"):
         synth.write_page([_figures()], page)
 
 
