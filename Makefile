@@ -5,6 +5,7 @@ SIM ?= verilator
 TESTCASE ?=
 BLOCK ?=
 BLOCKS ?=
+ECP5 ?=
 RAISE ?=
 SEED ?= 1
 SEEDS ?=
@@ -45,7 +46,7 @@ VENV := .venv/bin/python
 
 # What a user gives is text, neither make's nor the shell's to read: each is taken as it stands and
 # reaches the commands through the environment, as "$$NAME".
-GIVEN := SIM TESTCASE BLOCK BLOCKS RAISE SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM MODEL PROMPT PROMPTS QUESTION \
+GIVEN := SIM TESTCASE BLOCK BLOCKS ECP5 RAISE SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM MODEL PROMPT PROMPTS QUESTION \
   SYSTEM WEIGHTS ACCEPT_LOSS CONTEXT PROGRAM INPUT TOKENS TEMPERATURE TOP_K ON TIER FILTER LIST COV HOSTILE RESUME CHANGED \
   SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
@@ -75,7 +76,7 @@ REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "
   $(if $(LIST),--list) $(if $(COV),--cov) $(if $(RESUME),--resume)
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run unit test generate chat profile soc bench bench-docs synth oracles quality regress report nightly faults waves lint format gen list clean
+.PHONY: help setup run unit test generate chat profile soc bench bench-docs synth timing oracles quality regress report nightly faults waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
@@ -154,6 +155,10 @@ waves: setup ## record the waves of TESTCASE, of a block too: build/waves/NAME.f
 synth: ## synthesise every block with yosys; LUT, FF, DSP, memory bits (BLOCKS= names, comma list)
 	@"$$PYTHON" dev/bootstrap.py synth
 	@$(CLI) synth -j "$$JOBS" "$$BLOCKS"
+
+timing: ## levels of logic of every block and of whole chips, against bars (BLOCKS= names; ECP5=1: on that FPGA, too)
+	@"$$PYTHON" dev/bootstrap.py synth $(if $(ECP5),ecp5)
+	@$(CLI) timing -j "$$JOBS" $(if $(ECP5),--ecp5) "$$BLOCKS"
 
 lint: ## check style and types of SystemVerilog and Python, import rules, generated files
 	@"$$PYTHON" dev/bootstrap.py lint

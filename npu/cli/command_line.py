@@ -22,7 +22,7 @@ COMMANDS = (
     *("evaluate", "profile", "embed"),
     *("waves", "test", "pytest", "build", "run", "operator", "unit", "soc", "firmware"),
     *("bench", "bench-docs", "regress", "report"),
-    *("cop-sweep", "faults", "synth", "quality", "lint", "format", "gen"),
+    *("cop-sweep", "faults", "synth", "timing", "quality", "lint", "format", "gen"),
 )
 """In the order of the help."""
 
@@ -90,6 +90,10 @@ def home_of(command: str) -> Home:
             from dev.regression import command as regress_command
 
             return regress_command
+        case "timing":
+            from dev import timing_commands
+
+            return timing_commands
         case "report":
             from dev.report import report_commands
 

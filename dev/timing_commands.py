@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `npu timing`: levels of logic against bars, gates, places on an FPGA."""
+
+from __future__ import annotations
+
+import argparse
+
+from dev import ecp5, gates, synth, timing, timing_report, yosys
+from npu.commands.arguments import AddCommand, UsageError, names_in, positive
+from tb.run import build
+
+BAD_INPUT = (UsageError, yosys.SynthesisError, build.BuildError)
+"""What a user can cause, or a tool; the text is what to print."""
+
+
+def _timing(arguments: argparse.Namespace) -> int:
+    """Count levels of logic in blocks and whole chips, against bars; build/reports/timing.json."""
+    names = names_in(arguments.blocks)
+    chosen = synth.chosen(names, timing.BLOCKS)
+    raised = names_in(arguments.raised)
+    synth.chosen(raised, timing.BLOCKS)
+    if names and (arguments.page or arguments.ecp5):
+        given = "--page" if arguments.page else "--ecp5"
+        raise UsageError(f"{given}: given {arguments.blocks!r}, allowed for all blocks only")
+    if (raised or arguments.release) and not arguments.page:
+        raise UsageError("--raise, --release: given alone, allowed with --page")
+    if arguments.ecp5 and (lacks := ecp5.missing()):
+        raise UsageError(f"--ecp5: {lacks}")
+    build.generate()
+    print(f"yosys {yosys.tool_version()}")
+
+    def say(line: str) -> None:
+        print(line, flush=True)
+
+    results, refused = synth.run(chosen, arguments.jobs, say, timing.measure)
+    mapped: list[gates.Gates] = []
+    lacks = gates.missing()
+    if lacks is None:
+        wanted = [block for block in chosen if block.name in gates.BLOCKS]
+        mapped, unmapped = synth.run(wanted, arguments.jobs, say, gates.measure)
+        refused += unmapped
+    device = None
+    if arguments.ecp5:
+        placed = [block for block in timing.BLOCKS if block.name in ecp5.PLACED]
+        device = ecp5.measure(timing.SMALLEST, placed, say)
+
+    print(timing_report.render(results, mapped))
+    if lacks is not None:
+        print(f"no column of gates: {lacks}")
+    if device is not None:
+        print(timing_report.render_ecp5(device))
+    if not names:
+        timing_report.save(results, mapped, device)
+    if arguments.page and not refused:
+        timing.write_bars(timing.lowered(results, timing.bars(), raised))
+        timing_report.write_page(results, mapped, device, arguments.release)
+    worse = timing.worse(results, timing.bars())
+    for line in worse:
+        print(line)
+    print(f"{len(results)} blocks, {len(refused)} refused, {len(worse)} figures above their bars")
+    return 1 if refused or worse else 0
+
+
+def add_commands(command: AddCommand) -> None:
+    """Add the command to the parser of `npu`."""
+    parser = command("timing", _timing)
+    parser.add_argument("blocks", nargs="?", default="", help="names, comma list; default all")
+    parser.add_argument("-j", "--jobs", type=positive, default=1, help="blocks side by side")
+    parser.add_argument(
+        "--ecp5", action="store_true", help="the smallest chip on an ECP5, and clocks of blocks"
+    )
+    parser.add_argument(
+        "--page", action="store_true", help="write docs/timing.md, and lower the bars"
+    )
+    parser.add_argument(
+        "--raise", dest="raised", default="", metavar="BLOCKS", help="bars to raise; comma list"
+    )
+    parser.add_argument("--release", metavar="NAME", help="a row of the history on the page")
