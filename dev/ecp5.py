@@ -34,15 +34,17 @@ DEVICE = {"lut4": 83_640, "multipliers": 156, "block_rams": 208}
 """What an LFE5UM5G-85F has."""
 FIGURES = ("lut4", "ff", "multipliers", "block_rams")
 
-AREA = """
-read_slang --threads 1 --keep-hierarchy --top {top} {parameters} {files}
-synth_ecp5 -noflatten -top {top}
-tee -q -o {folder}/stat.json stat -json
+AREA = f"""
+read_slang --threads 1 --keep-hierarchy --blackboxed-module {synth.CLOCK_GATE} \\
+  --top {{top}} {{parameters}} {{files}}
+synth_ecp5 -noflatten -noabc9 -top {{top}}
+tee -q -o {{folder}}/stat.json stat -json
 """
 PLACE = """
 read_slang --threads 1 --top {top} {parameters} {files}
 synth_ecp5 -top {top} -json {folder}/net.json
 """
+"""ABC9 takes half an hour for a chip by module, ABC a few minutes; a block is placed with ABC9."""
 _WAIVED = ("ABC: Warning: ",)
 
 
