@@ -15,8 +15,15 @@ module npu_sram_arbiter #(
   logic [Ports-1:0] ahead, chosen;
 
   // The lowest port of those ahead, of all where none of them asks
-  assign ahead   = asks_i & ~behind_i;
-  assign chosen  = (ahead != '0) ? ahead : asks_i;
-  assign grant_o = chosen & ~(chosen - 1'b1);
+  assign ahead  = asks_i & ~behind_i;
+  assign chosen = (ahead != '0) ? ahead : asks_i;
+
+  always_comb begin
+    automatic logic taken = 1'b0;
+    for (int unsigned i = 0; i < Ports; i++) begin
+      grant_o[i] = chosen[i] && !taken;
+      taken |= chosen[i];
+    end
+  end
 
 endmodule
