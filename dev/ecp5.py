@@ -37,14 +37,17 @@ FIGURES = ("lut4", "ff", "multipliers", "block_rams")
 AREA = f"""
 read_slang --threads 1 --keep-hierarchy --blackboxed-module {synth.CLOCK_GATE} \\
   --top {{top}} {{parameters}} {{files}}
-synth_ecp5 -noflatten -noabc9 -top {{top}}
+synth_ecp5 -noflatten -top {{top}} -run :map_luts
+abc -lut 4:7
+clean
+synth_ecp5 -noflatten -top {{top}} -run map_cells:
 tee -q -o {{folder}}/stat.json stat -json
 """
 PLACE = """
 read_slang --threads 1 --top {top} {parameters} {files}
 synth_ecp5 -top {top} -json {folder}/net.json
 """
-"""ABC9 takes half an hour for a chip by module, ABC a few minutes; a block is placed with ABC9."""
+"""With ABC9 as for a block that is placed, a chip by module would take half an hour."""
 _WAIVED = ("ABC: Warning: ",)
 
 
