@@ -49,11 +49,11 @@ def test_a_page_with_other_figures_is_stale(tmp_path: Path) -> None:
 
 
 def test_the_page_of_the_sram_has_the_ports_of_the_package() -> None:
-    """And the longest waits, which follow from them: every other port goes first once."""
+    """And the longest waits, which follow from them: of reads two turns begin at the lowest port."""
     package = (RTL / "sram" / "npu_sram_pkg.sv").read_text(encoding="utf-8")
     reads, writes = (
         int(re.findall(rf"NumSram{kind} = (\d+);", package)[0]) for kind in ("Rd", "Wr")
     )
     page = (rtl_sizes.FOLDER / "sram.md").read_text(encoding="utf-8")
     assert f"read requests ({reads} ports) and write requests ({writes} ports)" in page
-    assert f"a read waits at most {reads - 1} cycles, a write at most {writes - 1} |" in page
+    assert f"A read waits at most {reads + 1} cycles, a write at most {writes - 1};" in page
