@@ -96,7 +96,7 @@ topo;buffer,-c,-N,16;upsize;dnsize;stime,-p
 setundef -zero
 opt_clean -purge
 tee -q -o {{folder}}/stat.txt stat -liberty {{liberty}}
-write_verilog -noattr -noexpr -nohex -nodec {{folder}}/net.v
+write_verilog -noattr -noexpr -simple-lhs -nohex -nodec {{folder}}/net.v
 """
 
 TIMING = """
