@@ -49,7 +49,7 @@ def test_a_page_with_other_figures_is_stale(tmp_path: Path) -> None:
 
 
 def test_the_page_of_the_sram_has_the_ports_of_the_package() -> None:
-    """And the longest waits, which follow from them: of reads two turns begin at the lowest port."""
+    """And the longest waits, which follow from them: two turns of reads more than ports."""
     package = (RTL / "sram" / "npu_sram_pkg.sv").read_text(encoding="utf-8")
     reads, writes = (
         int(re.findall(rf"NumSram{kind} = (\d+);", package)[0]) for kind in ("Rd", "Wr")
