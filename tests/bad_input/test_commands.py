@@ -201,6 +201,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["report", "--run", "0"], "npu report: argument --run: given '0', allowed whole"),
     (["cop-sweep", "nonsense"], "npu: given 'nonsense', allowed "),
     (["synth", "nonsense"], "npu: given 'nonsense', allowed "),
+    (["timing", "nonsense"], "npu: given 'nonsense', allowed "),
     (["quality", "nonsense"], "npu: given 'nonsense', allowed gpt2-tiny, "),
     (["quality", "--publish", "--tokens", "9"], "npu: --publish: given a part, allowed all"),
     (["lint", "more"], "npu: unrecognized arguments: more"),
