@@ -5,12 +5,16 @@
 // requests alone and waits for no other bank.
 
 module npu_sram_arbiter #(
-  parameter int unsigned Ports = 9  // at least 2
+  parameter int unsigned Ports = 6  // at least 2
 ) (
   input  logic [Ports-1:0] asks_i,    // a request of this bank, by port
   input  logic [Ports-1:0] behind_i,  // those that go last: all below some port, or none
   output logic [Ports-1:0] grant_o    // one of those that ask, if any does
 );
+
+  if (Ports < 2) begin : gen_bad_ports
+    $fatal(1, "npu_sram_arbiter: Ports = %0d, must be at least 2", Ports);
+  end
 
   logic [Ports-1:0] ahead, chosen;
 

@@ -6,7 +6,7 @@
 // granted at once waits in a register, so that no path leads through the crossbar into an engine.
 
 module npu_sram_reader #(
-  // Words asked for and not yet taken, at least 1; 3 or more for a word every cycle
+  // Words asked for and not yet taken, at least 1; 3 or more for a word in every cycle
   parameter int unsigned Depth = 8
 ) (
   input logic clk_i,  // clock

@@ -16,6 +16,10 @@ module npu_sram_write_share
   input  logic         wr_ready_i            // of the SRAM
 );
 
+  if (Clients < 2) begin : gen_bad_clients
+    $fatal(1, "npu_sram_write_share: Clients = %0d, must be at least 2", Clients);
+  end
+
   logic [Clients-1:0] asks, grant, behind_q;
 
   npu_sram_arbiter #(
