@@ -33,7 +33,7 @@ class PromptPlan:
         prompt: the prompt, to the logits of the first token; None if the plan is for greedy only.
         step: one further token, to its logits; position and token are filled in per step.
         prompt_length: positions that the prompt takes, with what stands before every text.
-        context: positions that there are.
+        context: positions that its programs are for.
         vocab: token ids that there are.
         tokens: address of the u32 tokens that the greedy program writes.
         logits: address of the (vocab,) int16 logits that prompt and step write.

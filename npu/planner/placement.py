@@ -97,11 +97,15 @@ class Placement:
             positions = first + rows + count - 1
         ids = np.array(prompt, "<u4").tobytes()
         self.pieces.append((self._prepared.address(PROMPT), ids))
-        step = self.model.decode(logits=True, positions=positions)
+        greedy = self.launch(self.model.generate(rows, positions=positions))
+        with_logits, step = None, None
+        if logits:
+            with_logits = self.launch(self.model.prefill(rows, logits=True))
+            step = self.launch(self.model.decode(logits=True, positions=positions))
         return PromptPlan(
-            greedy=self.launch(self.model.generate(rows, positions=positions)),
-            prompt=self.launch(self.model.prefill(rows, logits=True)) if logits else None,
-            step=self.launch(step) if logits else None,
+            greedy=greedy,
+            prompt=with_logits,
+            step=step,
             prompt_length=first + rows,
             context=positions or context,
             vocab=self.model.shape.vocab,

@@ -104,7 +104,7 @@ def _plan(
     placement = Placement(compiled)
     plan = placement.plan(ids, count=count)
     prompt = compiled.prefill(len(ids))
-    step = compiled.decode(positions=compiled.first + len(ids) + count - 1)
+    step = compiled.decode(positions=plan.context)
     plan = replace(plan, prompt=placement.launch(prompt), step=placement.launch(step))
     return placement, plan, [prompt, step]
 
