@@ -159,29 +159,23 @@ def measured(
     yield from finished()
 
 
-def save_moments(found: InputMoments, path: Path) -> None:
-    """Write the upper triangles as int32 (int64 where a sum needs it): whole, or not at all."""
-    widths = {name: len(moments) for name, moments in found.moments.items()}
-    most = max(int(moments.diagonal().max()) for moments in found.moments.values())
-    metadata = {"owner": found.owner, **found.provenance}
-    _write(path, widths, most, metadata, found.moments.items())
-
-
-def _write(
+def write_moments(
     path: Path,
     widths: dict[str, int],
     most: int,
     metadata: dict[str, str],
     moments: Iterable[tuple[str, Moments]],
 ) -> None:
-    """Write a safetensors file of moments that come one after the other, in any order.
+    """Write the upper triangles of moments that come one after the other, whole or not at all.
+
+    They are a safetensors file, int32, or int64 where a sum needs it.
 
     Args:
         path: of the file.
         widths: the size of each.
         most: what no sum is above.
-        metadata: what else there is to say.
-        moments: names and matrices.
+        metadata: owner and provenance.
+        moments: names and matrices, in any order.
     """
     kind, dtype = ("I32", np.dtype("<i4")) if most < 1 << 31 else ("I64", np.dtype("<i8"))
     header: dict[str, Any] = {"__metadata__": dict(sorted({"format": FORMAT, **metadata}.items()))}
@@ -238,7 +232,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def load_moments(path: Path, checkpoint: Checkpoint) -> InputMoments:
-    """Return what is in a file that `save_moments` wrote; moments are read when asked for.
+    """Return what is in a file that `write_moments` wrote; moments are read when asked for.
 
     Raises:
         CovarianceError: it cannot be read, or has not the inputs of this checkpoint.
@@ -298,7 +292,7 @@ def measure_on_text(checkpoint: Checkpoint, scales: ActivationScales, path: Path
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     most = tokens.size * (INT8_MAX + 1) ** 2
-    _write(path, sizes(checkpoint), most, metadata, measured(checkpoint, scales, tokens))
+    write_moments(path, sizes(checkpoint), most, metadata, measured(checkpoint, scales, tokens))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.python.weights.moments_file import save_moments
 from weights import kept_layers, quantize
 from weights.calibrate import SCALES_FILE, calibrate, load_scales, save_scales
-from weights.covariance import measure, save_moments
+from weights.covariance import measure
 from weights.formats.recipe import parse_recipe
 from weights.importer import COVARIANCE_FILE, load_checkpoint
 from weights.model import QuantizedModel

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pytest
 
 from spec.isa import WeightFormat
+from tests.python.weights.moments_file import save_moments
 from weights import covariance
 from weights.calibrate import ActivationScales, calibrate, load_scales, save_scales
 from weights.checkpoint import Checkpoint
@@ -24,7 +25,6 @@ from weights.covariance import (
     main,
     measure,
     moments_for,
-    save_moments,
 )
 from weights.formats import NarrowLinear
 from weights.formats.element import elements, expansion
