@@ -69,7 +69,7 @@ ROOM = $(if $(CONTEXT),--context "$$CONTEXT")
 WRITING = --weights "$$WEIGHTS" --tokens "$$TOKENS" --temperature "$$TEMPERATURE" --top-k "$$TOP_K" \
   --seed "$$SEED" --on "$$ON" $(CHIP) $(ACCEPT) $(ROOM)
 
-# What tests need, but for whole frameworks (make oracles); about a minute to install, 750 MB.
+# What tests need, but for whole frameworks (make oracles); about a minute to install, 850 MB.
 TEST_GROUPS = cluster emulator graphs report synth
 REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "$$SHARD" \
   --changed "$$CHANGED" --scheduler "$$SCHEDULER" --hostile "$${HOSTILE:-0}" \

@@ -67,20 +67,7 @@ proc
 flatten
 opt_expr
 opt_clean
-memory_share -nosat
-memory_collect
-memory_map t:$mem_v2 r:SIZE<{synth.MEMORY_WORDS} %i
-memory_map t:$mem_v2 r:WR_PORTS>{synth.MEMORY_WRITES} %i
-opt_clean
-opt -nodffe -nosdff
-fsm
-opt
-wreduce
-peepopt
-opt_clean
-memory_dff
-memory_collect
-memory_map t:$mem_v2 r:WR_PORTS=0 %i
+{synth.MEMORIES}memory_map t:$mem_v2 r:WR_PORTS=0 %i
 techmap -autoproc -map {{folder}}/memory.v
 opt_clean
 booth

@@ -39,6 +39,22 @@ DSP = "$__DSP"
 CLOCK_GATE = "npu_clock_gate"
 """A module that is a cell of the technology: the only one that may hold a latch."""
 
+MEMORIES = f"""memory_share -nosat
+memory_collect
+memory_map t:$mem_v2 r:SIZE<{MEMORY_WORDS} %i
+memory_map t:$mem_v2 r:WR_PORTS>{MEMORY_WRITES} %i
+opt_clean
+opt -nodffe -nosdff
+fsm
+opt
+wreduce
+peepopt
+opt_clean
+memory_dff
+memory_collect
+"""
+"""What is a memory, and what is registers."""
+
 SCRIPT = f"""
 read_slang --threads 1 --blackboxed-module {CLOCK_GATE} --top {{top}} {{parameters}} {{files}}
 opt_clean
@@ -52,20 +68,7 @@ tee -q -o {{folder}}/read.json stat -json
 opt_expr
 opt_clean
 
-memory_share -nosat
-memory_collect
-memory_map t:$mem_v2 r:SIZE<{MEMORY_WORDS} %i
-memory_map t:$mem_v2 r:WR_PORTS>{MEMORY_WRITES} %i
-opt_clean
-opt -nodffe -nosdff
-fsm
-opt
-wreduce
-peepopt
-opt_clean
-memory_dff
-memory_collect
-
+{MEMORIES}
 alumacc -macc-only
 maccmap -unmap
 opt_clean
