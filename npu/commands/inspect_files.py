@@ -152,8 +152,7 @@ def _show_checkpoint(
         except CompileError as error:
             fits = f"does not fit the chip: {error}"
         checkpoint = read()
-        place = checkpoint.folder or checkpoint.file
-        others = importer.left_out(place) if place is not None and place.is_dir() else {}
+        others = {} if is_decoder(Path(name)) else importer.left_out(name)
     _say(console, f"{name}: a checkpoint")
     table = pairs()
     for row in _dimensions(checkpoint):
