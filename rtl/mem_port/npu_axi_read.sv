@@ -3,8 +3,9 @@
 // Read side of the memory port: lets the clients share one AXI4 read channel. A client asks for
 // bursts that stay inside a 4 KiB page and for which it has room, so data is never refused. Lower
 // numbers go first; the AXI ID is the number of the client's engine. A word with an error response
-// reaches nobody. While `drain_i` is high nothing new is issued and what comes back is dropped;
-// `idle_o` tells when the bus owes nothing any more.
+// reaches nobody. A burst is accepted before it is known whether it may go: in the cycle after, one
+// that may not is reported and gone. While `drain_i` is high nothing new is issued and what comes back
+// is dropped; `idle_o` tells when the bus owes nothing any more.
 
 module npu_axi_read
   import npu_pkg::*;
@@ -27,7 +28,7 @@ module npu_axi_read
   input  logic   drain_i,  // a level: takes no request, drops what comes back
   output logic   idle_o,   // a level: no burst is asked for and not finished
   output logic   stuck_o,  // a level: a wait is longer than settings_i.timeout; falls with it
-  output error_t error_o,  // as long as its cause lasts; counts while drain_i is low
+  output error_t error_o,  // a cycle or as long as its cause lasts; counts while drain_i is low
   output logic   on_bus_o, // a level: the memory has accepted a burst that it has not finished
 
   output npu_axi_pkg::axi_rd_req_t axi_req_o,  // stays until taken, stable; R always taken
@@ -37,62 +38,65 @@ module npu_axi_read
   localparam int unsigned CountW = $clog2(MaxOutstanding + 1);
   localparam int unsigned ClientW = npu_axi_pkg::client_bits(NumClients);
 
-  logic ar_valid_q;
+  logic ar_valid_q, ar_new_q, ar_denied_q;
   logic [ClientW-1:0] ar_client_q;
   logic [7:0] ar_len_q;
   mem_place_t ar_place_q;
   logic [CountW-1:0] outstanding_q;
 
   // One address register in front of the bus keeps AR stable whatever a client does.
-  logic can_accept, allowed;
+  logic allowed;
   logic [ClientW-1:0] chosen;
   mem_req_t choice;
-  error_t denied;
 
   npu_mem_choice #(
     .Write     (1'b0),
-    .NumClients(NumClients),
-    .Engines   (Engines)
+    .NumClients(NumClients)
   ) u_choice (
     .req_i,
     .regions_i(settings_i.regions),
     .stream_i ('0),
     .choice_o (choice),
     .client_o (chosen),
-    .allowed_o(allowed),
-    .denied_o (denied)
+    .allowed_o(allowed)
   );
 
-  assign can_accept = (!ar_valid_q || axi_rsp_i.arready) && !drain_i && allowed &&
-                      outstanding_q != CountW'(MaxOutstanding);
-
-  logic accept, complete;
-  assign accept   = can_accept && choice.valid;
+  // A new burst counts as asked for in the cycle in which it is in the register for the first time.
+  logic accept, asked, complete;
+  logic [CountW-1:0] known;
+  assign asked = ar_new_q && !ar_denied_q;
+  assign known = outstanding_q + CountW'(ar_new_q);
+  assign accept   = choice.valid && !ar_denied_q && !drain_i && known != CountW'(MaxOutstanding) &&
+                    (!ar_valid_q || axi_rsp_i.arready);
   assign complete = axi_rsp_i.rvalid && axi_req_o.rready && axi_rsp_i.rlast;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       ar_valid_q    <= 1'b0;
+      ar_new_q      <= 1'b0;
+      ar_denied_q   <= 1'b0;
       ar_client_q   <= '0;
       ar_len_q      <= '0;
       ar_place_q    <= '0;
       outstanding_q <= '0;
     end else begin
+      ar_new_q    <= accept;
+      ar_denied_q <= accept && !allowed;
       if (accept) begin
         ar_valid_q  <= 1'b1;
         ar_client_q <= chosen;
         ar_len_q    <= choice.len;
         ar_place_q  <= '{addr: choice.addr, instr: choice.instr};
-      end else if (axi_rsp_i.arready) begin
+      end else if (axi_rsp_i.arready || ar_denied_q) begin
         ar_valid_q <= 1'b0;
       end
-      if (accept && !complete) outstanding_q <= outstanding_q + 1'b1;
-      if (complete && !accept) outstanding_q <= outstanding_q - 1'b1;
+      if (asked && !complete) outstanding_q <= outstanding_q + 1'b1;
+      if (complete && !asked) outstanding_q <= outstanding_q - 1'b1;
     end
   end
 
-  assign idle_o            = outstanding_q == '0;
-  assign axi_req_o.arvalid = ar_valid_q;
+  assign idle_o            = known == '0;
+  assign axi_req_o.arvalid = ar_valid_q && !ar_denied_q;
   assign axi_req_o.arid    = {1'b0, Engines[ar_client_q]};
   assign axi_req_o.araddr  = ar_place_q.addr;
   assign axi_req_o.arlen   = ar_len_q;
@@ -103,17 +107,18 @@ module npu_axi_read
   logic [NumClients-1:0] expecting, mine;
 
   for (genvar c = 0; c < int'(NumClients); c++) begin : gen_client
-    mem_place_t asked, burst;
+    mem_place_t burst;
     logic [CountW-1:0] count;
     logic [7:0] beat_q;
+    logic waits;
 
     assign rsp_o[c].ready = accept && chosen == ClientW'(c);
     assign mine[c]        = axi_rsp_i.rvalid && axi_rsp_i.rid == {1'b0, Engines[c]};
     assign rsp_o[c].valid = mine[c] && !axi_rsp_i.rresp[1] && !drain_i;
     assign rsp_o[c].data  = axi_rsp_i.rdata;
-    assign asked          = '{addr: req_i[c].addr, instr: req_i[c].instr};
     // A burst in the address register is not yet the memory's.
-    assign expecting[c]   = count > CountW'(ar_valid_q && ar_client_q == ClientW'(c));
+    assign waits          = ar_valid_q && !ar_new_q && ar_client_q == ClientW'(c);
+    assign expecting[c]   = count > CountW'(waits);
     assign next[c]        = '{addr: burst.addr + {20'b0, beat_q, 4'b0}, instr: burst.instr};
 
     npu_flush_fifo #(
@@ -123,9 +128,9 @@ module npu_axi_read
       .clk_i,
       .rst_ni,
       .flush_i(1'b0),
-      .valid_i(rsp_o[c].ready),
+      .valid_i(asked && ar_client_q == ClientW'(c)),
       .ready_o(),
-      .data_i (asked),
+      .data_i (ar_place_q),
       .valid_o(),
       .ready_i(mine[c] && axi_rsp_i.rlast),
       .data_o (burst),
@@ -142,7 +147,7 @@ module npu_axi_read
   // Time-outs and errors
   // ---------------------------------------------------------------------------------------------
   logic ar_expired, r_expired;
-  assign on_bus_o = outstanding_q > CountW'(ar_valid_q);
+  assign on_bus_o = outstanding_q > CountW'(ar_valid_q && !ar_new_q);
 
   npu_mem_timer u_ar_timer (
     .clk_i,
@@ -176,10 +181,8 @@ module npu_axi_read
     };
     if (axi_rsp_i.rvalid && axi_rsp_i.rresp[1]) begin
       error_o.code = ErrReadError;
-    end else if (denied.valid) begin
-      error_o = denied;
-    end else if (ar_expired) begin
-      error_o.code   = ErrTimeout;
+    end else if (ar_denied_q || ar_expired) begin
+      error_o.code   = ar_denied_q ? ErrRegion : ErrTimeout;
       error_o.engine = engine_e'(Engines[ar_client_q]);
       error_o.instr  = ar_place_q.instr;
       error_o.addr   = ar_place_q.addr;

@@ -2,9 +2,10 @@
 //
 // Write side of the memory port: lets the clients share one AXI4 write channel, a whole burst at a
 // time, lower numbers first. A client offers an address with its length and then exactly that many
-// words; the AXI ID is the number of its engine. While `drain_i` is high no burst is started and a
-// burst under way is completed with empty strobes, because its client may be gone; `idle_o` tells
-// when the bus owes nothing any more.
+// words; the AXI ID is the number of its engine. A burst is started before it is known whether it may
+// go: in the cycle after, one that may not is reported and gone. While `drain_i` is high no burst is
+// started and a burst under way is completed with empty strobes, because its client may be gone;
+// `idle_o` tells when the bus owes nothing any more.
 
 module npu_axi_write
   import npu_pkg::*;
@@ -30,7 +31,7 @@ module npu_axi_write
   input  logic   drain_i,  // a level: starts no burst, ends the one under way, drops answers
   output logic   idle_o,   // a level: no burst is begun and not answered
   output logic   stuck_o,  // a level: a wait is longer than settings_i.timeout; falls with it
-  output error_t error_o,  // as long as its cause lasts; counts while drain_i is low
+  output error_t error_o,  // a cycle or as long as its cause lasts; counts while drain_i is low
 
   output npu_axi_pkg::axi_wr_req_t axi_req_o,  // stays until taken, stable; B always taken
   input  npu_axi_pkg::axi_wr_rsp_t axi_rsp_i   // ready may depend on valid
@@ -40,7 +41,7 @@ module npu_axi_write
   localparam int unsigned ClientW = npu_axi_pkg::client_bits(NumClients);
 
   // The burst under way: its address is offered until taken, its words follow independently.
-  logic aw_valid_q, burst_q;
+  logic aw_valid_q, burst_q, new_q, denied_q;
   logic [ClientW-1:0] client_q;
   mem_place_t aw_place_q, next_q;  // of the burst, of its next word
   logic [7:0] len_q, left_q;
@@ -52,36 +53,39 @@ module npu_axi_write
   logic [15:0] w_strb_q;
   logic [CountW-1:0] outstanding_q, unanswered_q;  // bursts started, bursts whose words are sent
 
-  logic start, allowed, w_take, w_room, w_done, b_take;
+  logic start, started, allowed, w_take, w_room, w_done, b_take;
   logic [ClientW-1:0] chosen;
   mem_req_t choice;
-  error_t denied;
+  logic [CountW-1:0] known;
 
   npu_mem_choice #(
     .Write     (1'b1),
-    .NumClients(NumClients),
-    .Engines   (Engines)
+    .NumClients(NumClients)
   ) u_choice (
     .req_i,
     .regions_i(settings_i.regions),
     .stream_i,
     .choice_o (choice),
     .client_o (chosen),
-    .allowed_o(allowed),
-    .denied_o (denied)
+    .allowed_o(allowed)
   );
 
   assign w_room = !w_valid_q || axi_rsp_i.wready;
-  assign w_take = burst_q && w_room && (w_i[client_q].valid || drain_i);
+  assign w_take = burst_q && !denied_q && w_room && (w_i[client_q].valid || drain_i);
   assign w_done = axi_req_o.wvalid && axi_rsp_i.wready && axi_req_o.wlast;
   assign b_take = axi_rsp_i.bvalid && axi_req_o.bready;
-  assign start  = choice.valid && allowed && !drain_i && (!burst_q || (w_take && left_q == '0)) &&
-                  (!aw_valid_q || axi_rsp_i.awready) && outstanding_q != CountW'(MaxOutstanding);
+  assign start  = choice.valid && !denied_q && !drain_i && (!burst_q || (w_take && left_q == '0)) &&
+                  (!aw_valid_q || axi_rsp_i.awready) && known != CountW'(MaxOutstanding);
+  // A new burst counts as started in the cycle after its start.
+  assign started = new_q && !denied_q;
+  assign known = outstanding_q + CountW'(new_q);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       aw_valid_q    <= 1'b0;
       burst_q       <= 1'b0;
+      new_q         <= 1'b0;
+      denied_q      <= 1'b0;
       client_q      <= '0;
       aw_place_q    <= '0;
       next_q        <= '0;
@@ -96,7 +100,10 @@ module npu_axi_write
       outstanding_q <= '0;
       unanswered_q  <= '0;
     end else begin
-      if (axi_rsp_i.awready) aw_valid_q <= 1'b0;
+      new_q    <= start;
+      denied_q <= start && !allowed;
+      if (axi_rsp_i.awready || denied_q) aw_valid_q <= 1'b0;
+      if (denied_q) burst_q <= 1'b0;
       if (axi_rsp_i.wready) w_valid_q <= 1'b0;
       if (w_take) begin
         w_valid_q   <= 1'b1;
@@ -118,15 +125,15 @@ module npu_axi_write
         len_q      <= choice.len;
         left_q     <= choice.len;
       end
-      if (start && !b_take) outstanding_q <= outstanding_q + 1'b1;
-      if (!start && b_take) outstanding_q <= outstanding_q - 1'b1;
+      if (started && !b_take) outstanding_q <= outstanding_q + 1'b1;
+      if (!started && b_take) outstanding_q <= outstanding_q - 1'b1;
       if (w_done && !b_take) unanswered_q <= unanswered_q + 1'b1;
       if (!w_done && b_take) unanswered_q <= unanswered_q - 1'b1;
     end
   end
 
-  assign idle_o            = outstanding_q == '0;
-  assign axi_req_o.awvalid = aw_valid_q;
+  assign idle_o            = known == '0;
+  assign axi_req_o.awvalid = aw_valid_q && !denied_q;
   assign axi_req_o.awid    = {1'b0, Engines[client_q]};
   assign axi_req_o.awaddr  = aw_place_q.addr;
   assign axi_req_o.awlen   = len_q;
@@ -141,13 +148,11 @@ module npu_axi_write
   logic [NumClients-1:0] expecting, mine;
 
   for (genvar c = 0; c < int'(NumClients); c++) begin : gen_client
-    mem_place_t asked;
-
-    assign asked               = '{addr: req_i[c].addr, instr: req_i[c].instr};
-    assign rsp_o[c].ready      = start && chosen == ClientW'(c);
-    assign rsp_o[c].word_ready = burst_q && w_room && !drain_i && client_q == ClientW'(c);
-    assign mine[c]             = axi_rsp_i.bvalid && axi_rsp_i.bid == {1'b0, Engines[c]};
-    assign rsp_o[c].done       = mine[c] && !drain_i;
+    assign rsp_o[c].ready = start && chosen == ClientW'(c);
+    assign rsp_o[c].word_ready = burst_q && !denied_q && w_room && !drain_i &&
+                                 client_q == ClientW'(c);
+    assign mine[c] = axi_rsp_i.bvalid && axi_rsp_i.bid == {1'b0, Engines[c]};
+    assign rsp_o[c].done = mine[c] && !drain_i;
 
     npu_fifo #(
       .DataT(mem_place_t),
@@ -155,9 +160,9 @@ module npu_axi_write
     ) u_bursts (
       .clk_i,
       .rst_ni,
-      .valid_i(rsp_o[c].ready),
+      .valid_i(started && client_q == ClientW'(c)),
       .ready_o(),
-      .data_i (asked),
+      .data_i (aw_place_q),
       .valid_o(expecting[c]),
       .ready_i(mine[c]),
       .data_o (oldest[c])
@@ -209,9 +214,8 @@ module npu_axi_write
     };
     if (axi_rsp_i.bvalid && axi_rsp_i.bresp[1]) begin
       error_o.code = ErrWriteError;
-    end else if (denied.valid) begin
-      error_o = denied;
-    end else if (aw_expired) begin
+    end else if (denied_q || aw_expired) begin
+      if (denied_q) error_o.code = ErrRegion;
       error_o.engine = engine_e'(Engines[client_q]);
       error_o.instr  = aw_place_q.instr;
       error_o.addr   = aw_place_q.addr;

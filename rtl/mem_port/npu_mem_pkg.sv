@@ -71,11 +71,9 @@ package npu_mem_pkg;
 
   // Length of the next burst of a transfer: no longer than MaxBurst, not across a 4 KiB page.
   function automatic logic [5:0] burst_words(mem_addr_t addr, logic [31:0] words_left);
-    logic [8:0] to_page;
-    to_page     = 9'd256 - {1'b0, addr[11:4]};
     burst_words = 6'(MaxBurst);
-    if (to_page < 9'(MaxBurst)) burst_words = to_page[5:0];
-    if (words_left < {26'b0, burst_words}) burst_words = words_left[5:0];
+    if (addr[11:9] == '1) burst_words = 6'(MaxBurst) - {1'b0, addr[8:4]};
+    if (words_left[31:6] == '0 && words_left[5:0] < burst_words) burst_words = words_left[5:0];
   endfunction
 
 endpackage

@@ -25,7 +25,7 @@ module npu_stream_limit
   input logic word_i,   // any word arrives, one of the stream included
   input logic load_i,   // a load is unfinished
 
-  output logic [4:0] limit_o  // bursts of MaxBurst words; follows setting_i in the same cycle
+  output logic [4:0] limit_o  // bursts of MaxBurst words, of what was said a cycle before
 );
 
   localparam logic [4:0] Fewest = 5'd3;
@@ -50,14 +50,14 @@ module npu_stream_limit
     if (!rst_ni) begin
       flowing_q <= 1'b0;
       extra_q   <= '0;
+      limit_o   <= Fewest;
     end else begin
+      limit_o <= (setting_i != '0) ? setting_i : grown;
       if (!wants_i || dry) flowing_q <= 1'b0;
       else if (mine_i && held_i) flowing_q <= 1'b1;
       if (load_i) extra_q <= '0;
       else if (dry && grown < Most) extra_q <= extra_q + 1'b1;
     end
   end
-
-  assign limit_o = (setting_i != '0) ? setting_i : grown;
 
 endmodule

@@ -56,6 +56,8 @@ module npu_streamer
   localparam int unsigned Tickets = 16;
   localparam int unsigned TicketW = $clog2(Tickets + 1);
 
+  typedef logic [27:0] word_addr_t;  // address or number of words in memory
+
   ticket_t ticket;
   logic ticket_valid, ticket_pop;
 
@@ -81,78 +83,96 @@ module npu_streamer
   logic seek, flush;
   logic [RoomW-1:0] pending_q;  // words asked for and not yet arrived
   assign seek  = ticket_valid && ticket.op inside {TicketSeek, TicketWrap} && !at_start;
-  assign flush = seek && pending_q == '0;
+  assign flush = seek && pending_q == '0 && !rd_req_o.valid;
 
   // ---------------------------------------------------------------------------------------------
   // Reading ahead
   // ---------------------------------------------------------------------------------------------
   logic active_q;
   mem_addr_t base_q;
-  logic [31:0] length_q, offset_q;
+  logic [31:0] length_q;
+  word_addr_t addr_q;  // of the first word that is in no burst yet
+  word_addr_t left_q;  // words from there to the end
   logic [RoomW-1:0] room_q;  // words of the FIFO that no burst has claimed
-  logic [5:0] burst;
-  logic issue, line_take;
+  // The next burst: it waits for room, and goes a cycle later
+  logic burst_valid_q;
+  word_addr_t burst_addr_q;
+  logic [5:0] burst_q, burst;
+  logic cut, go_q, issue, line_take;
   line_t line;
   logic line_valid, line_ready;
 
-  mem_addr_t addr;
   logic within_limit, has_room;
-  assign addr = base_q + offset_q;
-  assign burst = burst_words(addr, (length_q - offset_q) >> 4);
-  assign within_limit = 32'(pending_q) + {26'b0, burst} <= 32'(limit_i) * MaxBurst;
+  assign burst = burst_words({addr_q, 4'b0}, {4'b0, left_q});
+  assign cut = left_q != '0 && !seek && (!burst_valid_q || issue);
+  assign within_limit = 32'(pending_q) + {26'b0, burst_q} <= 32'(limit_i) * MaxBurst;
   // Tickets that will want the start behind the end
   logic [TicketW-1:0] wraps_q;
   logic wrap_drawn, wrap_popped, wrap;
   assign wrap_drawn = ticket_valid_i && ticket_ready_o && ticket_i.op == TicketWrap;
   assign wrap_popped = ticket_pop && ticket.op == TicketWrap;
-  assign wrap = active_q && offset_q == length_q && !wrapped_q && (loop_i || wraps_q != '0);
-  assign has_room = 32'(room_q) >= {26'b0, burst};
-  assign wants_o = active_q && offset_q < length_q && has_room && !seek;
+  assign wrap = active_q && left_q == '0 && !wrapped_q && (loop_i || wraps_q != '0);
+  assign has_room = 32'(room_q) >= {26'b0, burst_q};
+  assign wants_o = burst_valid_q && has_room && !seek;
   assign held_o = wants_o && !within_limit;
 
-  always_comb begin
-    rd_req_o.valid = wants_o && within_limit;
-    rd_req_o.addr  = addr;
-    rd_req_o.len   = {2'b0, burst} - 8'd1;
-    rd_req_o.instr = '0;
-  end
+  assign rd_req_o = '{
+          valid: go_q,
+          addr: {burst_addr_q, 4'b0},
+          len: {2'b0, burst_q} - 8'd1,
+          instr: '0
+      };
 
-  assign issue     = rd_req_o.valid && rd_rsp_i.ready;
-  assign stream_o  = '{base: base_q, length: length_q};
+  assign issue = rd_req_o.valid && rd_rsp_i.ready;
+  assign stream_o = '{base: base_q, length: length_q};
   assign line_take = line_valid && line_ready;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      active_q  <= 1'b0;
-      base_q    <= '0;
-      length_q  <= '0;
-      offset_q  <= '0;
-      wrapped_q <= 1'b0;
-      wraps_q   <= '0;
-      room_q    <= RoomW'(FifoWords);
-      pending_q <= '0;
+      active_q      <= 1'b0;
+      base_q        <= '0;
+      length_q      <= '0;
+      addr_q        <= '0;
+      left_q        <= '0;
+      wrapped_q     <= 1'b0;
+      wraps_q       <= '0;
+      room_q        <= RoomW'(FifoWords);
+      pending_q     <= '0;
+      burst_valid_q <= 1'b0;
+      go_q          <= 1'b0;
     end else begin
       wraps_q <= wraps_q + TicketW'(wrap_drawn) - TicketW'(wrap_popped);
       if (start_i) begin
         active_q <= 1'b1;
         base_q   <= stream_i.base;
         length_q <= stream_i.length;
-        offset_q <= '0;
+        addr_q   <= stream_i.base[31:4];
+        left_q   <= stream_i.length[31:4];
       end else if (flush) begin
-        offset_q  <= ticket.bytes;
-        wrapped_q <= 1'b0;
-      end else if (at_start) begin
-        wrapped_q <= 1'b0;
-        if (issue) offset_q <= offset_q + {22'b0, burst, 4'b0};
+        addr_q <= base_q[31:4] + ticket.bytes[31:4];
+        left_q <= length_q[31:4] - ticket.bytes[31:4];
       end else if (wrap) begin
-        offset_q  <= '0;
-        wrapped_q <= 1'b1;
-      end else if (issue) begin
-        offset_q <= offset_q + {22'b0, burst, 4'b0};
+        addr_q <= base_q[31:4];
+        left_q <= length_q[31:4];
+      end else if (cut) begin
+        addr_q <= addr_q + word_addr_t'(burst);
+        left_q <= left_q - word_addr_t'(burst);
       end
+      if (flush || at_start) wrapped_q <= 1'b0;
+      else if (wrap) wrapped_q <= 1'b1;
       if (flush) room_q <= RoomW'(FifoWords);
-      else room_q <= room_q - (issue ? RoomW'(burst) : '0) + (line_take ? RoomW'(4) : '0);
-      pending_q <= pending_q + (issue ? RoomW'(burst) : '0) - RoomW'(rd_rsp_i.valid);
+      else room_q <= room_q - (issue ? RoomW'(burst_q) : '0) + (line_take ? RoomW'(4) : '0);
+      pending_q <= pending_q + (issue ? RoomW'(burst_q) : '0) - RoomW'(rd_rsp_i.valid);
+      if (cut) burst_valid_q <= 1'b1;
+      else if (issue || seek) burst_valid_q <= 1'b0;
+      go_q <= wants_o && within_limit && !issue;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (cut) begin
+      burst_addr_q <= addr_q;
+      burst_q      <= burst;
     end
   end
 

@@ -84,23 +84,23 @@ def driven(random: np.random.Generator, cycles: int) -> Words:
 
 @cocotb.test
 async def unit_stream_limit_cycles(dut: Dut) -> None:
-    """The limit of every cycle, while latency, setting, words and loads change at random."""
+    """The limit after every cycle, while latency, setting, words and loads change at random."""
     unit = UnitBench.of(dut)
     rows = driven(unit.random, 30_000)
     shown = await play(unit, rows)
     for index, most in enumerate(MOST):
-        limit, grew = Limit(most), 0
+        limit, grew, expected = Limit(most), 0, FEWEST
         for cycle, (row, seen) in enumerate(
             zip(rows[:, 0].tolist(), shown[:, 0].tolist(), strict=True)
         ):
             setting, latency = row >> SETTING & 31, row >> LATENCY & 511
-            expected = setting or limit.grown(latency)
             actual = seen >> 8 * index & 31
             if actual != expected:
                 raise LimitError(
                     f"at most {most}, cycle {cycle}, latency {latency}, setting {setting}: "
                     f"expected {expected}, actual {actual}"
                 )
+            expected = setting or limit.grown(latency)
             before = limit.extra
             limit.step(latency, row)
             grew += limit.extra > before
@@ -111,9 +111,9 @@ async def unit_stream_limit_cycles(dut: Dut) -> None:
 async def unit_stream_limit_latencies(dut: Dut) -> None:
     """Every latency, without growth."""
     unit = UnitBench.of(dut)
-    rows = table(512, 1)
-    rows[:, 0] = np.arange(512) << LATENCY
-    shown = (await play(unit, rows))[:, 0]
+    rows = table(513, 1)
+    rows[:512, 0] = np.arange(512) << LATENCY
+    shown = (await play(unit, rows))[1:, 0]
     for index, most in enumerate(MOST):
         actual = (shown >> 8 * index & 31).tolist()
         expected = [Limit(most).grown(latency) for latency in range(512)]
