@@ -33,10 +33,12 @@ module npu_flush_fifo #(
   DataT mem_q[Depth];
   logic [PtrW-1:0] rd_q, wr_q;
   logic [$clog2(Depth+1)-1:0] count_q;
+  // What valid and ready say, in registers of their own: both sides begin long paths.
+  logic some_q, room_q;
   logic push, pop;
 
-  assign ready_o = count_q != ($clog2(Depth + 1))'(Depth);
-  assign valid_o = count_q != '0;
+  assign ready_o = room_q;
+  assign valid_o = some_q;
   assign data_o  = mem_q[rd_q];
   assign count_o = count_q;
   assign push    = valid_i && ready_o;
@@ -51,15 +53,27 @@ module npu_flush_fifo #(
       rd_q    <= '0;
       wr_q    <= '0;
       count_q <= '0;
+      some_q  <= 1'b0;
+      room_q  <= 1'b1;
     end else if (flush_i) begin
       rd_q    <= '0;
       wr_q    <= '0;
       count_q <= '0;
+      some_q  <= 1'b0;
+      room_q  <= 1'b1;
     end else begin
       if (push) wr_q <= (wr_q == Last) ? '0 : wr_q + 1'b1;
       if (pop) rd_q <= (rd_q == Last) ? '0 : rd_q + 1'b1;
-      if (push && !pop) count_q <= count_q + 1'b1;
-      if (pop && !push) count_q <= count_q - 1'b1;
+      if (push && !pop) begin
+        count_q <= count_q + 1'b1;
+        some_q  <= 1'b1;
+        room_q  <= count_q != ($clog2(Depth + 1))'(Depth - 1);
+      end
+      if (pop && !push) begin
+        count_q <= count_q - 1'b1;
+        some_q  <= count_q != ($clog2(Depth + 1))'(1);
+        room_q  <= 1'b1;
+      end
     end
   end
 
@@ -67,6 +81,12 @@ module npu_flush_fifo #(
   NoOverflow_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) count_q <= ($clog2(Depth + 1))'(Depth))
   else $error("npu_flush_fifo: more entries than the queue has places");
+  Count_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   some_q == (count_q != '0) && room_q == (count_q != ($clog2(
+      Depth + 1
+  ))'(Depth)))
+  else $error("npu_flush_fifo: valid or ready say something else than the count");
 `endif
 
 endmodule

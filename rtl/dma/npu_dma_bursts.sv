@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cuts a transfer into requests for memory: bursts that end with their piece, at a 4 KiB boundary
-// or after MaxBurst words, one per cycle. For a transfer inside the SRAM it gives single words
-// instead.
+// Cuts transfers into requests for memory: bursts that end with their piece, at a 4 KiB boundary or
+// after MaxBurst words, one per cycle. For a transfer inside the SRAM it gives single words instead.
 
 module npu_dma_bursts
   import npu_pkg::*;
@@ -16,57 +15,99 @@ module npu_dma_bursts
 
   // A transfer
   input  logic       valid_i,  // stays until ready, all stable
-  output logic       ready_o,  // its last request is cut; only with valid_i
+  output logic       ready_o,  // the rest of it goes on by itself; only with valid_i
   input  mem_word_t  base_i,   // address of the first unit, in words
   input  mem_word_t  pitch_i,  // words from unit to unit
   input  shape_t     shape_i,  // which words of every unit
   input  instr_idx_t instr_i,  // index of its instruction, for the requests
   input  logic       single_i, // word by word
 
-  // Requests; `last_o` goes with the last one of a transfer
-  output mem_req_t req_o,   // one cycle after valid_i or later; stays until ready, all stable
-  output logic     last_o,  // the last one of its transfer, with req_o.valid
-  input  logic     ready_i  // taken; may depend on req_o.valid
+  // Requests; `last_o` and `single_o` go with them
+  output mem_req_t req_o,     // two cycles after valid_i or later; stays until ready, all stable
+  output logic     last_o,    // the last one of its transfer, with req_o.valid
+  output logic     single_o,  // its transfer goes word by word, with req_o.valid
+  input  logic     ready_i,   // taken; may depend on req_o.valid
+  output logic     busy_o     // a level: requests of what was taken are left
 );
 
-  mem_word_t at, addr, left;
-  logic [5:0] burst;
-  logic step, last_piece, last;
+  typedef struct packed {
+    instr_idx_t instr;
+    logic       single;
+  } tag_t;
+
+  typedef struct packed {
+    mem_word_t  addr;
+    logic [5:0] words;
+    logic       last;
+    tag_t       tag;
+  } burst_t;
+
+  tag_t tag_in, tag;
+  burst_t cut, burst;
+  mem_word_t left;
+  logic valid, room, step, piece_end, last_piece;
+  logic [5:0] most;
+  logic [6:0] past_page;
+  logic crosses;
+
+  assign tag_in = '{instr: instr_i, single: single_i};
 
   npu_dma_walk #(
     .ArrayDim(ArrayDim),
-    .AddrBits($bits(mem_word_t))
+    .AddrBits($bits(mem_word_t)),
+    .TagT    (tag_t)
   ) u_walk (
     .clk_i,
     .rst_ni,
-    .shape_i,
+    .valid_i,
+    .ready_o,
+    .base_i,
     .pitch_i,
-    .step_i (step),
-    .words_i(burst),
-    .at_o   (at),
+    .shape_i,
+    .tag_i  (tag_in),
+    .valid_o(valid),
+    .at_o   (cut.addr),
     .left_o (left),
-    .last_o (last_piece)
+    .last_o (last_piece),
+    .tag_o  (tag),
+    .step_i (step),
+    .words_i(cut.words),
+    .end_i  (piece_end)
   );
 
-  assign addr    = base_i + at;
-  assign burst   = single_i ? 6'd1 : burst_words({addr, 4'b0}, {4'b0, left});
-  assign last    = last_piece && left == {22'b0, burst};
-  assign step    = valid_i && (!req_o.valid || ready_i);
-  assign ready_o = step && last;
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      req_o  <= '0;
-      last_o <= 1'b0;
-    end else if (step) begin
-      req_o.valid <= 1'b1;
-      req_o.addr  <= {addr, 4'b0};
-      req_o.len   <= {2'b0, burst} - 8'd1;
-      req_o.instr <= instr_i;
-      last_o      <= last;
-    end else if (ready_i) begin
-      req_o.valid <= 1'b0;
-    end
+  // Whether the piece ends with the burst, found beside the burst's length
+  assign past_page = {1'b0, cut.addr[4:0]} + left[5:0];
+  assign crosses   = cut.addr[7:5] == '1 && past_page > 7'(MaxBurst);
+  always_comb begin
+    piece_end = left <= mem_word_t'(MaxBurst) && !crosses;
+    if (tag.single) piece_end = left == mem_word_t'(1);
   end
+
+  assign most      = tag.single ? 6'd1 : most_words({cut.addr, 4'b0});
+  assign cut.words = piece_end ? left[5:0] : most;
+  assign cut.last  = piece_end && last_piece;
+  assign cut.tag   = tag;
+  assign step      = valid && room;
+
+  npu_fifo #(
+    .DataT(burst_t),
+    .Depth(2)
+  ) u_bursts (
+    .clk_i,
+    .rst_ni,
+    .valid_i(valid),
+    .ready_o(room),
+    .data_i (cut),
+    .valid_o(req_o.valid),
+    .ready_i,
+    .data_o (burst)
+  );
+
+  assign req_o.addr  = {burst.addr, 4'b0};
+  assign req_o.len   = {2'b0, burst.words} - 8'd1;
+  assign req_o.instr = burst.tag.instr;
+  assign last_o      = burst.last;
+  assign single_o    = burst.tag.single;
+  assign busy_o      = valid || req_o.valid;
 
 endmodule

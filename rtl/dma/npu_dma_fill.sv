@@ -31,10 +31,16 @@ module npu_dma_fill
   output engine_status_t status_o  // done: the last word of the oldest operation is written
 );
 
+  // What a word's transfer says of it
+  typedef struct packed {
+    logic [3:0] tail;
+    logic       copy;
+  } tag_t;
+
   fill_t fill;
-  logic valid, write, last_piece, piece_last_word;
-  sram_addr_t at;
-  mem_word_t  left;
+  tag_t tag_in, tag;
+  logic fill_valid, fill_ready, valid, write, last_piece, piece_end;
+  mem_word_t left;
   word_t word, mask;
 
   npu_fifo #(
@@ -46,42 +52,51 @@ module npu_dma_fill
     .valid_i,
     .ready_o,
     .data_i (fill_i),
-    .valid_o(valid),
-    .ready_i(status_o.done),
+    .valid_o(fill_valid),
+    .ready_i(fill_ready),
     .data_o (fill)
   );
 
+  assign tag_in = '{tail: fill.tail, copy: fill.copy};
+
   npu_dma_walk #(
     .ArrayDim(ArrayDim),
-    .AddrBits($bits(sram_addr_t))
+    .AddrBits($bits(sram_addr_t)),
+    .TagT    (tag_t)
   ) u_walk (
     .clk_i,
     .rst_ni,
-    .shape_i(fill.shape),
+    .valid_i(fill_valid),
+    .ready_o(fill_ready),
+    .base_i (fill.sram),
     .pitch_i(fill.pitch),
+    .shape_i(fill.shape),
+    .tag_i  (tag_in),
+    .valid_o(valid),
+    .at_o   (wr_req_o.addr),
+    .left_o (left),
+    .last_o (last_piece),
+    .tag_o  (tag),
     .step_i (write),
     .words_i(6'd1),
-    .at_o   (at),
-    .left_o (left),
-    .last_o (last_piece)
+    .end_i  (piece_end)
   );
 
-  assign piece_last_word = left == mem_word_t'(1);
+  assign piece_end = left == mem_word_t'(1);
   always_comb begin
     mask = '1;
-    if (piece_last_word && fill.tail != '0) mask = (word_t'(1) << {fill.tail, 3'b0}) - 1'b1;
+    if (piece_end && tag.tail != '0) mask = (word_t'(1) << {tag.tail, 3'b0}) - 1'b1;
   end
 
-  assign word           = fill.copy ? copy_word_i : memory_word_i;
-  assign wr_req_o.valid = valid && (fill.copy ? copy_valid_i : memory_valid_i);
-  assign wr_req_o.addr  = fill.sram + at;
+  assign word           = tag.copy ? copy_word_i : memory_word_i;
+  assign wr_req_o.valid = valid && (tag.copy ? copy_valid_i : memory_valid_i);
   assign wr_req_o.data  = word & mask;
 
   assign write          = wr_req_o.valid && wr_ready_i;
-  assign memory_take_o  = write && !fill.copy;
-  assign copy_take_o    = write && fill.copy;
-  assign status_o.done  = write && last_piece && piece_last_word;
-  assign status_o.busy  = valid;
-  assign status_o.stall = valid && !write;
+  assign memory_take_o  = write && !tag.copy;
+  assign copy_take_o    = write && tag.copy;
+  assign status_o.done  = write && last_piece && piece_end;
+  assign status_o.busy  = fill_valid || valid;
+  assign status_o.stall = status_o.busy && !write;
 
 endmodule

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rows of a gather: reads row numbers from SRAM, four to a word, and turns them into addresses
-// in memory, one per cycle. It stops for good at a row outside the address space.
+// in memory, one per cycle: multiplied in one, judged in the next, and kept until they are asked for.
+// It stops for good at a row outside the address space.
 
 module npu_dma_list
   import npu_pkg::*;
@@ -36,10 +37,17 @@ module npu_dma_list
   output mem_addr_t bad_addr_o    // its address in memory, bytes, cut to 32 bits; with bad_o
 );
 
+  typedef struct packed {
+    mem_addr_t addr;
+    logic      bad;
+    logic      last;
+  } row_t;
+
   logic [13:0] asked_q;  // words
-  dim_t numbers_q, taken_q;
+  dim_t numbers_q;
   logic [47:0] product_q, product;
-  logic product_valid_q, ask, load, take;
+  logic product_valid_q, product_last_q, ask, load, number_last, room, row_there, end_of_list;
+  row_t judged, row;
   logic [31:0] number;
   logic [52:0] first, past;
   logic bad;
@@ -50,42 +58,56 @@ module npu_dma_list
 
   assign number = word_i[{numbers_q[1:0], 5'b0}+:32];
   assign product = 48'(number) * 48'(pitch_i);
-  assign load = valid_i && word_valid_i && (!product_valid_q || take) && numbers_q != rows_i;
-  assign word_ready_o = load && (numbers_q[1:0] == 2'd3 || numbers_q + 1'b1 == rows_i);
+  assign number_last = numbers_q + 1'b1 == rows_i;
+  assign load = valid_i && word_valid_i && (!product_valid_q || room) && numbers_q != rows_i;
+  assign word_ready_o = load && (numbers_q[1:0] == 2'd3 || number_last);
 
   assign first = {21'b0, mem_i} + {1'b0, product_q, 4'b0};
   assign past = first + {37'b0, bytes_i};
   assign bad = mem_i[3:0] != '0 || past > 53'h1_0000_0000;
-  assign row_valid_o = product_valid_q && !bad;
-  assign row_last_o = taken_q + 1'b1 == rows_i;
-  assign row_o = first[31:4];
-  assign bad_o = product_valid_q && bad;
-  assign bad_addr_o = first[31:0];
-  assign take = row_valid_o && row_ready_i;
+  assign judged = '{addr: first[31:0], bad: bad, last: product_last_q};
+
+  npu_fifo #(
+    .DataT(row_t),
+    .Depth(2)
+  ) u_rows (
+    .clk_i,
+    .rst_ni,
+    .valid_i(product_valid_q),
+    .ready_o(room),
+    .data_i (judged),
+    .valid_o(row_there),
+    .ready_i(row_valid_o && row_ready_i),
+    .data_o (row)
+  );
+
+  assign row_valid_o = row_there && !row.bad;
+  assign row_last_o  = row.last;
+  assign row_o       = row.addr[31:4];
+  assign bad_o       = row_there && row.bad;
+  assign bad_addr_o  = row.addr;
+  assign end_of_list = row_valid_o && row_ready_i && row.last;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       asked_q         <= '0;
       numbers_q       <= '0;
-      taken_q         <= '0;
-      product_q       <= '0;
       product_valid_q <= 1'b0;
-    end else if (take && row_last_o) begin
-      asked_q         <= '0;
-      numbers_q       <= '0;
-      taken_q         <= '0;
-      product_valid_q <= 1'b0;
+    end else if (end_of_list) begin
+      asked_q   <= '0;
+      numbers_q <= '0;
     end else begin
       if (ask) asked_q <= asked_q + 1'b1;
-      if (take) begin
-        taken_q         <= taken_q + 1'b1;
-        product_valid_q <= 1'b0;
-      end
-      if (load) begin
-        numbers_q       <= numbers_q + 1'b1;
-        product_q       <= product;
-        product_valid_q <= 1'b1;
-      end
+      if (load) numbers_q <= numbers_q + 1'b1;
+      if (load) product_valid_q <= 1'b1;
+      else if (room) product_valid_q <= 1'b0;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (load) begin
+      product_q      <= product;
+      product_last_q <= number_last;
     end
   end
 

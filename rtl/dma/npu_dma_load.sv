@@ -44,7 +44,6 @@ module npu_dma_load
   localparam int unsigned Edge = tile_edge(ArrayDim);
   localparam int unsigned RoomW = $clog2(QueueWords + 1);
   localparam int unsigned CopyDepth = 8;  // words on their way from SRAM to SRAM
-  localparam int unsigned CopyW = $clog2(CopyDepth + 1);
 
   function automatic logic is_copy(load_operation_t op);
     return op.op == LoadKv && op.cache_in_sram;
@@ -57,7 +56,7 @@ module npu_dma_load
   load_operation_t ask_op_q;
   shape_t ask_shape_q, shape, row;
   logic [3:0] tail;
-  logic accept, fill_ready, by_list, ask_ready, ask_end, request_ready;
+  logic accept, fill_ready, by_list, ask_ready, ask_end, request_ready, is_single, asking;
   mem_req_t request;
   logic row_valid, row_last, list_bad;
   mem_word_t list_row;
@@ -111,31 +110,28 @@ module npu_dma_load
     .single_i(is_copy(ask_op_q)),
     .req_o   (request),
     .last_o  (),
-    .ready_i (request_ready)
+    .single_o(is_single),
+    .ready_i (request_ready),
+    .busy_o  (asking)
   );
 
   // Where the request in front of memory and SRAM goes
-  logic copy_q, copy, reader_ready, issue, take, queue_valid, room;
+  logic copy, reader_ready, issue, take, queue_valid, room;
   logic [RoomW-1:0] room_q;
   word_t queue_data;
 
-  assign copy = request.valid && copy_q;
+  assign copy = request.valid && is_single;
   always_comb begin
     rd_req_o       = request;
-    rd_req_o.valid = request.valid && !copy_q && 32'(room_q) > {24'b0, request.len};
+    rd_req_o.valid = request.valid && !is_single && 32'(room_q) > {24'b0, request.len};
   end
 
   assign issue         = rd_req_o.valid && rd_rsp_i.ready;
   assign request_ready = copy ? reader_ready : issue;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      copy_q <= 1'b0;
-      room_q <= RoomW'(QueueWords);
-    end else begin
-      if (!request.valid || request_ready) copy_q <= is_copy(ask_op_q);
-      room_q <= room_q - (issue ? RoomW'(request.len) + 1'b1 : '0) + RoomW'(take);
-    end
+    if (!rst_ni) room_q <= RoomW'(QueueWords);
+    else room_q <= room_q - (issue ? RoomW'(request.len) + 1'b1 : '0) + RoomW'(take);
   end
 
   npu_fifo #(
@@ -153,14 +149,15 @@ module npu_dma_load
   );
 
   // ---------------------------------------------------------------------------------------------
-  // Words from SRAM: a list is read when nothing that was copied is on its way any more
+  // Words from SRAM: a list is read when nothing that is copied is left
   // ---------------------------------------------------------------------------------------------
-  logic list_turn, list_addr_valid, list_word_ready, reader_valid, copy_take;
-  logic [CopyW-1:0] copies_q;
+  logic list_turn, list_addr_valid, list_word_ready, reader_valid, copy_take, in_sram;
+  logic [3:0] copies_q;  // operations that copy
   sram_addr_t list_addr;
   word_t reader_data;
 
-  assign list_turn = ask_q && by_list && !copy && copies_q == '0;
+  assign in_sram   = is_copy(op_i);
+  assign list_turn = ask_q && by_list && copies_q == '0;
 
   npu_dma_list u_list (
     .clk_i,
@@ -202,13 +199,13 @@ module npu_dma_load
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) copies_q <= '0;
-    else copies_q <= copies_q + CopyW'(copy && reader_ready) - CopyW'(copy_take);
+    else copies_q <= copies_q + 4'(accept && in_sram) - 4'(status_o.done && copy_take);
   end
 
   // A bad row is reported when all before it have been asked for.
   always_comb begin
     error_o = '0;
-    if (list_bad && !request.valid) begin
+    if (list_bad && !asking) begin
       error_o = '{
           valid: 1'b1,
           code: ErrBadAddress,
@@ -223,9 +220,6 @@ module npu_dma_load
   // Writing side
   // ---------------------------------------------------------------------------------------------
   fill_t fill;
-  logic  in_sram;
-
-  assign in_sram = is_copy(op_i);
   assign fill = '{
           sram: op_i.sram,
           pitch: op_i.sram_pitch,

@@ -15,13 +15,15 @@ module npu_dma_place
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input store_operation_t op_i,    // of the word; steady from an operation's first word to its last
-  input shape_t           shape_i, // of the same operation
+  input logic op_valid_i,  // an operation; stays until its last word is taken, all stable
+  input store_operation_t op_i,  // of the words, with op_valid_i
+  input shape_t shape_i,  // of the same operation
 
   input  logic        valid_i,  // a word; stays until ready, all stable
   output logic        ready_o,  // the last destination takes it; only with valid_i
   input  word_t       data_i,   // the word, with valid_i; not used for a token
   input  logic  [4:0] bytes_i,  // bytes of it that count, 0 to 16 from the lowest; with valid_i
+  input  logic        last_i,   // the last word of the operation, with valid_i
 
   output mem_wdata_t w_o,       // to the write channel of memory; stays until ready, all stable
   input  logic       w_ready_i, // taken; may come without w_o.valid
@@ -39,8 +41,20 @@ module npu_dma_place
   logic memory_q, cache_q, stage_q;
   logic memory_take, cache_take, stage_take;
   sram_addr_t cache_at, stage_at;
+  mem_word_t cache_left, stage_left;
   word_t data;
   logic [15:0] lanes;
+
+  // Each walk goes once over the places of an operation.
+  logic placed, word, walked, walked_q, there;
+  assign placed = to_cache || to_stage;
+  assign word   = valid_i && (!placed || there);
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) walked_q <= 1'b0;
+    else if (ready_o && last_i) walked_q <= 1'b0;
+    else if (walked) walked_q <= 1'b1;
+  end
 
   npu_dma_walk #(
     .ArrayDim(ArrayDim),
@@ -48,13 +62,20 @@ module npu_dma_place
   ) u_cache_walk (
     .clk_i,
     .rst_ni,
-    .shape_i,
+    .valid_i(op_valid_i && placed && !walked_q),
+    .ready_o(walked),
+    .base_i (op_i.mem[19:4]),
     .pitch_i(op_i.mem_pitch[19:4]),
-    .step_i (valid_i && ready_o),
-    .words_i(6'd1),
+    .shape_i,
+    .tag_i  (1'b0),
+    .valid_o(there),
     .at_o   (cache_at),
-    .left_o (),
-    .last_o ()
+    .left_o (cache_left),
+    .last_o (),
+    .tag_o  (),
+    .step_i (ready_o && placed),
+    .words_i(6'd1),
+    .end_i  (cache_left == mem_word_t'(1))
   );
 
   npu_dma_walk #(
@@ -63,13 +84,20 @@ module npu_dma_place
   ) u_stage_walk (
     .clk_i,
     .rst_ni,
-    .shape_i,
+    .valid_i(op_valid_i && placed && !walked_q),
+    .ready_o(),
+    .base_i (op_i.stage),
     .pitch_i(op_i.stage_pitch),
-    .step_i (valid_i && ready_o),
-    .words_i(6'd1),
+    .shape_i,
+    .tag_i  (1'b0),
+    .valid_o(),
     .at_o   (stage_at),
-    .left_o (),
-    .last_o ()
+    .left_o (stage_left),
+    .last_o (),
+    .tag_o  (),
+    .step_i (ready_o && placed),
+    .words_i(6'd1),
+    .end_i  (stage_left == mem_word_t'(1))
   );
 
   assign lanes = 16'((17'd1 << bytes_i) - 17'd1);
@@ -78,7 +106,7 @@ module npu_dma_place
   end
 
   always_comb begin
-    w_o.valid = valid_i && to_memory && !memory_q;
+    w_o.valid = word && to_memory && !memory_q;
     w_o.data  = data;
     w_o.strb  = '1;
     if (op_i.op == StoreRows) w_o.strb = lanes;
@@ -91,15 +119,15 @@ module npu_dma_place
   logic cache_turn;
   assign cache_turn = to_cache && !cache_q;
   always_comb begin
-    sram_wr_req_o.valid = valid_i && (cache_turn || (to_stage && !stage_q));
-    sram_wr_req_o.addr  = cache_turn ? op_i.mem[19:4] + cache_at : op_i.stage + stage_at;
+    sram_wr_req_o.valid = word && (cache_turn || (to_stage && !stage_q));
+    sram_wr_req_o.addr  = cache_turn ? cache_at : stage_at;
     sram_wr_req_o.data  = data;
   end
 
   assign memory_take = w_o.valid && w_ready_i;
   assign cache_take = sram_wr_req_o.valid && sram_wr_ready_i && cache_turn;
   assign stage_take = sram_wr_req_o.valid && sram_wr_ready_i && !cache_turn;
-  assign ready_o     = (!to_memory || memory_q || memory_take) &&
+  assign ready_o     = word && (!to_memory || memory_q || memory_take) &&
                        (!to_cache || cache_q || cache_take) &&
                        (!to_stage || stage_q || stage_take);
 
@@ -108,7 +136,7 @@ module npu_dma_place
       memory_q <= 1'b0;
       cache_q  <= 1'b0;
       stage_q  <= 1'b0;
-    end else if (valid_i) begin
+    end else if (word) begin
       memory_q <= !ready_o && (memory_q || memory_take);
       cache_q  <= !ready_o && (cache_q || cache_take);
       stage_q  <= !ready_o && (stage_q || stage_take);

@@ -115,7 +115,9 @@ module npu_dma_store
     .single_i(1'b0),
     .req_o   (request),
     .last_o  (request_last),
-    .ready_i (issue)
+    .single_o(),
+    .ready_i (issue),
+    .busy_o  ()
   );
 
   always_comb begin
@@ -148,35 +150,34 @@ module npu_dma_store
 
   tag_t tag_in, tag;
   sram_addr_t source_addr;
-  logic by_read, source_last, reader_ready, step, tag_room, tag_valid, data_valid;
+  logic source_valid, by_read, reader_ready, step, tag_room, tag_valid, data_valid;
   logic word_valid, word_ready, word_taken, from_sram;
   word_t data;
 
-  // A token needs no word from SRAM.
-  assign by_read           = job[Source].op.op != StoreToken;
-  assign step              = job_valid[Source] && (!by_read || reader_ready) && tag_room;
-  assign job_ready[Source] = step && tag_in.last;
+  assign step = source_valid && (!by_read || reader_ready) && tag_room;
 
   npu_dma_source #(
     .ArrayDim(ArrayDim)
   ) u_source (
     .clk_i,
     .rst_ni,
-    .op_i(job[Source].op),
-    .step_i(step && by_read),
-    .addr_o(source_addr),
-    .bytes_o(tag_in.bytes),
-    .last_o(source_last)
+    .op_valid_i(job_valid[Source]),
+    .op_ready_o(job_ready[Source]),
+    .op_i      (job[Source].op),
+    .valid_o   (source_valid),
+    .ready_i   (step),
+    .read_o    (by_read),
+    .addr_o    (source_addr),
+    .bytes_o   (tag_in.bytes),
+    .last_o    (tag_in.last)
   );
-
-  assign tag_in.last = !by_read || source_last;
 
   npu_sram_reader #(
     .Depth(ReadDepth)
   ) u_reader (
     .clk_i,
     .rst_ni,
-    .addr_valid_i(job_valid[Source] && by_read && tag_room),
+    .addr_valid_i(source_valid && by_read && tag_room),
     .addr_ready_o(reader_ready),
     .addr_i      (source_addr),
     .data_valid_o(data_valid),
@@ -210,12 +211,14 @@ module npu_dma_store
   ) u_place (
     .clk_i,
     .rst_ni,
+    .op_valid_i(job_valid[Place]),
     .op_i(job[Place].op),
     .shape_i(job[Place].shape),
     .valid_i(word_valid),
     .ready_o(word_ready),
     .data_i(data),
     .bytes_i(tag.bytes),
+    .last_i(tag.last),
     .w_o,
     .w_ready_i(wr_rsp_i.word_ready),
     .sram_wr_req_o,

@@ -69,10 +69,15 @@ package npu_mem_pkg;
   // Longest burst on the memory port, in words.
   localparam int unsigned MaxBurst = 32;
 
-  // Length of the next burst of a transfer: no longer than MaxBurst, not across a 4 KiB page.
+  // Words that a burst from there on may have: MaxBurst, or those up to a 4 KiB page.
+  function automatic logic [5:0] most_words(mem_addr_t addr);
+    most_words = 6'(MaxBurst);
+    if (addr[11:9] == '1) most_words = 6'(MaxBurst) - {1'b0, addr[8:4]};
+  endfunction
+
+  // Length of the next burst of a transfer
   function automatic logic [5:0] burst_words(mem_addr_t addr, logic [31:0] words_left);
-    burst_words = 6'(MaxBurst);
-    if (addr[11:9] == '1) burst_words = 6'(MaxBurst) - {1'b0, addr[8:4]};
+    burst_words = most_words(addr);
     if (words_left[31:6] == '0 && words_left[5:0] < burst_words) burst_words = words_left[5:0];
   endfunction
 

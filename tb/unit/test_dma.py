@@ -38,11 +38,12 @@ async def unit_dma_shapes(dut: Dut) -> None:
 
 
 def _cache(memory: StoreWindow | None, programs: int) -> list[list[Generator]]:
-    """Return programs of appends and reads between other transfers."""
+    """Return programs of appends, reads and lists, which are read as the cache is, and others."""
     append: Generator = partial(kv_append, memory, EDGE)
     read: Generator = partial(kv_read, memory is not None, EDGE)
+    lists: Generator = partial(embed, index=EmbedIndex.LIST)
     other = partial(dma_store, memory or StoreWindow())
-    return [[append, read, dma_load, append, read, other]] * programs
+    return [[append, read, lists, dma_load, append, read, lists, other]] * programs
 
 
 @cocotb.test
