@@ -43,7 +43,8 @@ module npu_dma_list
     logic      last;
   } row_t;
 
-  logic [13:0] asked_q;  // words
+  logic begun_q;
+  logic [13:0] rest_q;  // words that are not asked for
   dim_t numbers_q;
   logic [47:0] product_q, product;
   logic product_valid_q, product_last_q, ask, load, number_last, room, row_there, end_of_list;
@@ -52,8 +53,6 @@ module npu_dma_list
   logic [52:0] first, past;
   logic bad;
 
-  assign addr_valid_o = valid_i && {asked_q, 2'b0} < rows_i;
-  assign addr_o = list_i + {2'b0, asked_q};
   assign ask = addr_valid_o && addr_ready_i;
 
   assign number = word_i[{numbers_q[1:0], 5'b0}+:32];
@@ -90,14 +89,17 @@ module npu_dma_list
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      asked_q         <= '0;
+      begun_q         <= 1'b0;
+      addr_valid_o    <= 1'b0;
       numbers_q       <= '0;
       product_valid_q <= 1'b0;
     end else if (end_of_list) begin
-      asked_q   <= '0;
+      begun_q   <= 1'b0;
       numbers_q <= '0;
     end else begin
-      if (ask) asked_q <= asked_q + 1'b1;
+      begun_q <= valid_i;
+      if (valid_i && !begun_q) addr_valid_o <= 1'b1;
+      else if (ask) addr_valid_o <= rest_q != 14'd1;
       if (load) numbers_q <= numbers_q + 1'b1;
       if (load) product_valid_q <= 1'b1;
       else if (room) product_valid_q <= 1'b0;
@@ -105,6 +107,13 @@ module npu_dma_list
   end
 
   always_ff @(posedge clk_i) begin
+    if (!begun_q) begin
+      addr_o <= list_i;
+      rest_q <= 14'((17'(rows_i) + 17'd3) >> 2);
+    end else if (ask) begin
+      addr_o <= addr_o + 1'b1;
+      rest_q <= rest_q - 1'b1;
+    end
     if (load) begin
       product_q      <= product;
       product_last_q <= number_last;

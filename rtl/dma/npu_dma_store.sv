@@ -201,10 +201,9 @@ module npu_dma_store
     .data_o (tag)
   );
 
-  assign from_sram        = job[Place].op.op != StoreToken;
-  assign word_valid       = tag_valid && (!from_sram || data_valid);
-  assign word_taken       = word_valid && word_ready;
-  assign job_ready[Place] = word_taken && tag.last;
+  assign from_sram  = job[Place].op.op != StoreToken;
+  assign word_valid = tag_valid && (!from_sram || data_valid);
+  assign word_taken = word_valid && word_ready;
 
   npu_dma_place #(
     .ArrayDim(ArrayDim)
@@ -219,6 +218,7 @@ module npu_dma_store
     .data_i(data),
     .bytes_i(tag.bytes),
     .last_i(tag.last),
+    .done_o(job_ready[Place]),
     .w_o,
     .w_ready_i(wr_rsp_i.word_ready),
     .sram_wr_req_o,
