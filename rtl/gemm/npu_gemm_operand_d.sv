@@ -3,7 +3,8 @@
 // Reads what post-processing needs from SRAM for each row of a column tile: the softmax sum of the
 // row, the second operand D, or the partial sums to continue. Words come out in the order in which
 // the rows are processed: for every row the softmax sum first, then the words of D that hold valid
-// columns, for partial sums of a 16-bit operand A the high plane before the low one.
+// columns, for partial sums of a 16-bit operand A the high plane before the low one. Places are found
+// a cycle before they are asked for.
 
 module npu_gemm_operand_d
   import npu_pkg::*;
@@ -57,6 +58,7 @@ module npu_gemm_operand_d
   logic [3:0] word_q;
   sram_addr_t column_q;  // words of the column tiles before this one
   sram_addr_t row_q;  // m * pitch
+  sram_addr_t low_q;  // words from the high plane to the low one
   logic addr_valid, addr_ready, step, now_sums, group_last, row_last, column_last;
 
   assign addr_valid = op_valid_i && !fresh_q;
@@ -79,6 +81,7 @@ module npu_gemm_operand_d
       column_q    <= '0;
       row_q       <= '0;
       n_left_q    <= '0;
+      low_q       <= '0;
     end else if (op_ready_o) begin
       fresh_q <= 1'b1;
     end else if (op_valid_i && fresh_q) begin
@@ -90,6 +93,7 @@ module npu_gemm_operand_d
       column_q    <= '0;
       row_q       <= '0;
       n_left_q    <= op_i.n;
+      low_q       <= op_i.m * op_i.d_pitch;
     end else if (step) begin
       if (now_sums) sums_done_q <= 1'b1;
       else word_q <= word_q + 4'd1;
@@ -117,16 +121,33 @@ module npu_gemm_operand_d
     if (now_sums) addr = op_i.sums + m_q;
     else begin
       addr = op_i.d + row_q + column_q + sram_addr_t'(word_q);
-      if (plane_q) addr = addr + op_i.m * op_i.d_pitch;
+      if (plane_q) addr = addr + low_q;
     end
   end
+
+  logic asked_valid, asked_ready;
+  sram_addr_t asked;
+
+  npu_fifo #(
+    .DataT(sram_addr_t),
+    .Depth(2)
+  ) u_asked (
+    .clk_i,
+    .rst_ni,
+    .valid_i(addr_valid),
+    .ready_o(addr_ready),
+    .data_i (addr),
+    .valid_o(asked_valid),
+    .ready_i(asked_ready),
+    .data_o (asked)
+  );
 
   npu_sram_reader u_reader (
     .clk_i,
     .rst_ni,
-    .addr_valid_i(addr_valid),
-    .addr_ready_o(addr_ready),
-    .addr_i      (addr),
+    .addr_valid_i(asked_valid),
+    .addr_ready_o(asked_ready),
+    .addr_i      (asked),
     .data_valid_o(word_valid_o),
     .data_ready_i(word_ready_i),
     .data_o      (word_o),

@@ -14,7 +14,7 @@ module npu_axil_slave (
   // One access
   output logic                      [3:0] window_o,  // address bits 11:8; stays until ack
   output npu_host_pkg::window_req_t       req_o,     // one access at a time, a cycle after ready
-  input  npu_host_pkg::window_rsp_t       rsp_i      // ack once per access, at once or later
+  input  npu_host_pkg::window_rsp_t       rsp_i      // ack once per access, a cycle later or more
 );
 
   localparam logic [1:0] RespOkay = 2'b00;

@@ -53,8 +53,7 @@ module npu_host
 
   logic [3:0] window;
   window_req_t req, chip_req;
-  window_rsp_t rsp, chip_rsp;
-  logic [31:0] seq_rdata;
+  window_rsp_t rsp, rsp_q, seq_rsp, chip_rsp;
   logic seq_rd_ack, seq_wr_ack, in_cmd, in_seq, in_cop, in_chip;
 
   npu_axil_slave u_slave (
@@ -64,7 +63,7 @@ module npu_host
     .axil_rsp_o,
     .window_o(window),
     .req_o   (req),
-    .rsp_i   (rsp)
+    .rsp_i   (rsp_q)
   );
 
   assign in_cmd  = window == CmdWindow;
@@ -73,13 +72,18 @@ module npu_host
   assign in_chip = window == ChipWindow;
 
   always_comb begin
-    unique case (1'b1)
-      in_cmd:  rsp = cmd_rsp_i;
-      in_seq:  rsp = '{ack: seq_rd_ack || seq_wr_ack, rdata: seq_rdata};
-      in_cop:  rsp = cop_rsp_i;
-      in_chip: rsp = chip_rsp;
-      default: rsp = '{ack: 1'b1, rdata: '0};
-    endcase
+    rsp = '0;
+    if (in_cmd) rsp |= cmd_rsp_i;
+    if (in_seq) rsp |= seq_rsp;
+    if (in_cop) rsp |= cop_rsp_i;
+    if (in_chip) rsp |= chip_rsp;
+    if (!(in_cmd || in_seq || in_cop || in_chip)) rsp.ack = req.valid;
+  end
+
+  // The choice among all registers is deep: what it found goes to the slave a cycle later.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) rsp_q <= '0;
+    else rsp_q <= rsp;
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -100,26 +104,33 @@ module npu_host
     .s_cpuif_req_stall_rd(),
     .s_cpuif_rd_ack      (seq_rd_ack),
     .s_cpuif_rd_err      (),
-    .s_cpuif_rd_data     (seq_rdata),
+    .s_cpuif_rd_data     (seq_rsp.rdata),
     .s_cpuif_wr_ack      (seq_wr_ack),
     .s_cpuif_wr_err      (),
     .hwif_in             (seq_in),
     .hwif_out            (seq_out)
   );
 
+  assign seq_rsp.ack = seq_rd_ack || seq_wr_ack;
+
   // The report of an error goes when the host clears it.
-  logic failed;
-  assign failed = seq_out.STATUS.ERROR.value && status_i.error.valid;
+  logic failed_q;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) failed_q <= 1'b0;
+    else if (status_i.started) failed_q <= 1'b0;
+    else failed_q <= status_i.failed || (failed_q && seq_out.STATUS.ERROR.value);
+  end
 
   always_comb begin
     seq_in.STATUS.DONE.next         = status_i.done;
     seq_in.STATUS.BUSY.next         = status_i.busy;
     seq_in.STATUS.ERROR.hwset       = status_i.failed;
     seq_in.STATUS.ERROR.hwclr       = status_i.started;
-    seq_in.STATUS.ERROR_CODE.next   = failed ? status_i.error.code : ErrNone;
-    seq_in.STATUS.ERROR_ENGINE.next = failed ? status_i.error.engine : EngLd;
-    seq_in.ERROR_INSTR.VALUE.next   = failed ? status_i.error.instr : '0;
-    seq_in.ERROR_ADDR.VALUE.next    = failed ? status_i.error.addr : '0;
+    seq_in.STATUS.ERROR_CODE.next   = failed_q ? status_i.error.code : ErrNone;
+    seq_in.STATUS.ERROR_ENGINE.next = failed_q ? status_i.error.engine : EngLd;
+    seq_in.ERROR_INSTR.VALUE.next   = failed_q ? status_i.error.instr : '0;
+    seq_in.ERROR_ADDR.VALUE.next    = failed_q ? status_i.error.addr : '0;
     seq_in.OUTCNT.VALUE.next        = generated_i.outcnt;
     seq_in.LAST_TOKEN.VALUE.next    = generated_i.token;
     seq_in.LAST_POS.VALUE.next      = generated_i.pos;
