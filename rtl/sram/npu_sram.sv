@@ -48,28 +48,50 @@ module npu_sram
   logic [RowW-1:0] wr_row[NumSramBanks];
   word_t wr_data[NumSramBanks];
   word_t rd_data[NumSramBanks];
-  logic [NumRd-1:0] rd_valid, rd_ready;
-  logic [NumWr-1:0] wr_valid, wr_ready;
+  logic [NumRd-1:0] rd_valid, rd_ready, rd_granted;
+  logic [NumWr-1:0] wr_valid, wr_ready, wr_granted;
+  logic [NumRd-1:0][3:0] rd_bank;
+  logic [NumWr-1:0][3:0] wr_bank;
 
   always_comb begin : requests
-    for (int unsigned i = 0; i < NumRd; i++) rd_valid[i] = rd_req_i[i].valid;
-    for (int unsigned i = 0; i < NumWr; i++) wr_valid[i] = wr_req_i[i].valid;
+    for (int unsigned i = 0; i < NumRd; i++) begin
+      rd_valid[i] = rd_req_i[i].valid;
+      rd_bank[i]  = sram_bank(rd_req_i[i].addr);
+    end
+    for (int unsigned i = 0; i < NumWr; i++) begin
+      wr_valid[i] = wr_req_i[i].valid;
+      wr_bank[i]  = sram_bank(wr_req_i[i].addr);
+    end
     for (int unsigned b = 0; b < NumSramBanks; b++) begin
-      for (int unsigned i = 0; i < NumRd; i++) begin
-        rd_asks[b][i] = rd_req_i[i].valid && sram_bank(rd_req_i[i].addr) == 4'(b);
-      end
-      for (int unsigned i = 0; i < NumWr; i++) begin
-        wr_asks[b][i] = wr_req_i[i].valid && sram_bank(wr_req_i[i].addr) == 4'(b);
-      end
+      for (int unsigned i = 0; i < NumRd; i++) rd_asks[b][i] = rd_valid[i] && rd_bank[i] == 4'(b);
+      for (int unsigned i = 0; i < NumWr; i++) wr_asks[b][i] = wr_valid[i] && wr_bank[i] == 4'(b);
     end
   end
 
+  npu_sram_ready #(
+    .Ports(NumRd)
+  ) u_rd_ready (
+    .valid_i (rd_valid),
+    .bank_i  (rd_bank),
+    .behind_i(rd_turn_q[NumRd-1:0]),
+    .ready_o (rd_ready)
+  );
+
+  npu_sram_ready #(
+    .Ports(NumWr)
+  ) u_wr_ready (
+    .valid_i (wr_valid),
+    .bank_i  (wr_bank),
+    .behind_i({1'b0, wr_turn_q}),
+    .ready_o (wr_ready)
+  );
+
   always_comb begin : crossbars
-    rd_ready = '0;
-    wr_ready = '0;
+    rd_granted = '0;
+    wr_granted = '0;
     for (int unsigned b = 0; b < NumSramBanks; b++) begin
-      rd_ready |= rd_grant[b];
-      wr_ready |= wr_grant[b];
+      rd_granted |= rd_grant[b];
+      wr_granted |= wr_grant[b];
       {rd_row[b], wr_port[b]} = '0;
       for (int unsigned i = 0; i < NumRd; i++) begin
         if (rd_grant[b][i]) rd_row[b] |= rd_req_i[i].addr[RowW+3:4];
@@ -130,7 +152,7 @@ module npu_sram
       end
       for (int unsigned i = 0; i < NumRd; i++) begin
         rsp_valid_q[i] <= rd_ready[i];
-        rsp_bank_q[i]  <= sram_bank(rd_req_i[i].addr);
+        rsp_bank_q[i]  <= rd_bank[i];
       end
     end
   end
@@ -147,6 +169,13 @@ module npu_sram
     else $error("npu_sram: read port %0d outside the SRAM", i);
 `endif
   end
+
+`ifndef SYNTHESIS
+  ReadyIsGrant_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   rd_ready == rd_granted && wr_ready == wr_granted)
+  else $error("npu_sram: a port is told something else than its bank does");
+`endif
 
   for (genvar i = 0; i < int'(NumWr); i++) begin : gen_wr
     assign wr_ready_o[i] = wr_ready[i];
