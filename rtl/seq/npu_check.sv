@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Folds prefix words into the words that they belong to and checks every instruction ahead of its
-// dispatch. Opcode, fields and dimensions are checked at once; the ends of the operands take one
-// cycle each on a single multiplier. Results queue up for the dispatcher, so that checking hides
-// behind the barriers. A flush throws away what is checked and waits.
+// dispatch. Opcode, fields and dimensions are checked in one cycle; the ends of the operands take
+// one each on a single multiplier, and one more until the last of them is compared. What needs no
+// products leaves at once. A flush throws away what is checked and waits.
 
 module npu_check
   import npu_pkg::*;
@@ -32,10 +32,11 @@ module npu_check
   output entry_t entry_o         // checked, with the error found; with entry_valid_o
 );
 
-  typedef enum logic [1:0] {
-    StTake,
-    StTerms,
+  typedef enum logic [2:0] {
+    StLegal,
     StHeads,
+    StTerms,
+    StLast,   // the last product is compared
     StPush
   } state_e;
 
@@ -47,7 +48,8 @@ module npu_check
   logic                     has_prefix_q;
   prefix_t                  prefix_q;
 
-  // The word at hand is checked while it is taken.
+  // The word at hand; the next one waits here while products are formed.
+  fetched_t                 taken_q;
   error_e                   legal_error;
   mem_addr_t                legal_addr;
   term_t                    legal_term                                     [NumTerms];
@@ -55,7 +57,8 @@ module npu_check
   logic                     check_heads;
   logic      [NumTerms-1:0] legal_left;
   instr_t                   word;
-  assign word = instr_t'(fetched_i.word);
+  entry_t                   legal;
+  assign word = instr_t'(taken_q.word);
 
   npu_legal #(
     .ArrayDim(ArrayDim),
@@ -77,26 +80,46 @@ module npu_check
     for (int unsigned t = 0; t < NumTerms; t++) legal_left[t] = legal_term[t].valid;
   end
 
-  logic queue_ready, is_prefix;
-  assign word_ready_o = state_q == StTake;
-  assign is_prefix    = word.opcode == OpPfx && legal_error == ErrNone;
+  logic is_prefix, is_plain;
+  assign word_ready_o = !taken_q.valid || state_q == StLegal;
+  assign is_prefix = word.opcode == OpPfx && legal_error == ErrNone;
+  assign is_plain = word.opcode inside {OpNop, OpEnd, OpBarrier, OpLoop, OpSet};
 
-  // One product per cycle, lowest number first
+  assign legal = '{
+          index: taken_q.index,
+          word: word,
+          has_prefix: has_prefix_q,
+          prefix: prefix_q,
+          error: legal_error,
+          error_addr: legal_addr,
+          share: '0,
+          span: '0,
+          followed: taken_q.followed
+      };
+
+  // One product per cycle, lowest number first; it is compared in the next one
   term_t term;
-  logic [2:0] number;
+  logic [2:0] number, number_q;
   always_comb begin
     number = '0;
     for (int unsigned t = NumTerms; t > 0; t--) if (left_q[t-1]) number = 3'(t - 1);
   end
-  logic [36:0] product;
+  logic product_valid_q, wait_span, outside;
+  logic [36:0] product_q;
+  sram_addr_t start_q;
   logic [19:0] factor, addend, span;  // a span too long for 20 bits is too long for the SRAM
-  logic outside;
-  assign term    = terms_q[number];
-  assign span    = (entry_q.span[36:20] == '0) ? entry_q.span[19:0] : '1;
-  assign factor  = (term.uses_span && term.b == '0) ? span : term.b;
-  assign addend  = term.uses_span ? span : term.c;
-  assign product = 37'(term.a) * 37'(factor) + 37'(addend);
-  assign outside = product + 37'(term.start) > 37'(SramWords);
+  assign term      = terms_q[number];
+  assign wait_span = product_valid_q && 32'(number_q) == TermSpan && term.uses_span;
+  assign span      = (entry_q.span[36:20] == '0) ? entry_q.span[19:0] : '1;
+  assign factor    = (term.uses_span && term.b == '0) ? span : term.b;
+  assign addend    = term.uses_span ? span : term.c;
+  assign outside   = product_q + 37'(start_q) > 37'(SramWords);
+
+  always_ff @(posedge clk_i) begin
+    product_q <= 37'(term.a) * 37'(factor) + 37'(addend);
+    number_q  <= number;
+    start_q   <= term.start;
+  end
 
   // M mod K by shifting subtraction
   logic [4:0] step_q;
@@ -106,53 +129,67 @@ module npu_check
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      state_q      <= StTake;
-      entry_q      <= '0;
-      left_q       <= '0;
-      no_end_q     <= 1'b0;
-      has_prefix_q <= 1'b0;
-      prefix_q     <= '0;
-      step_q       <= '0;
-      rest_q       <= '0;
-      dividend_q   <= '0;
+      taken_q <= '0;
+    end else if (flush_i) begin
+      taken_q.valid    <= 1'b0;
+      taken_q.past_end <= 1'b0;
+    end else if (word_ready_o) begin
+      taken_q <= fetched_i;
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      state_q         <= StLegal;
+      entry_q         <= '0;
+      left_q          <= '0;
+      product_valid_q <= 1'b0;
+      no_end_q        <= 1'b0;
+      has_prefix_q    <= 1'b0;
+      prefix_q        <= '0;
+      step_q          <= '0;
+      rest_q          <= '0;
+      dividend_q      <= '0;
       for (int unsigned t = 0; t < NumTerms; t++) terms_q[t] <= '0;
     end else if (flush_i) begin
-      state_q      <= StTake;
-      no_end_q     <= 1'b0;
-      has_prefix_q <= 1'b0;
-      prefix_q     <= '0;
+      state_q         <= StLegal;
+      product_valid_q <= 1'b0;
+      no_end_q        <= 1'b0;
+      has_prefix_q    <= 1'b0;
+      prefix_q        <= '0;
     end else begin
+      product_valid_q <= state_q == StTerms && !wait_span;
+      if (product_valid_q) begin
+        if (32'(number_q) == TermShare) begin
+          entry_q.share <= {product_q[25:0], 6'b0};
+        end else if (32'(number_q) == TermSpan) begin
+          entry_q.span <= product_q;
+        end else if (outside && entry_q.error == ErrNone) begin
+          entry_q.error      <= ErrSramRange;
+          entry_q.error_addr <= {12'b0, start_q, 4'b0};
+        end
+      end
       unique case (state_q)
-        StTake: begin
-          if (fetched_i.valid) begin
-            if (is_prefix) begin
-              has_prefix_q <= 1'b1;
-              prefix_q     <= prefix_t'(fetched_i.word);
-            end else begin
-              has_prefix_q <= 1'b0;
-              prefix_q <= '0;
-              terms_q <= legal_term;
-              left_q <= legal_left;
-              step_q <= '0;
-              rest_q <= '0;
-              dividend_q <= word.m;
-              entry_q <= '{
-                  index: fetched_i.index,
-                  word: word,
-                  has_prefix: has_prefix_q,
-                  prefix: prefix_q,
-                  error: legal_error,
-                  error_addr: legal_addr,
-                  share: '0,
-                  span: '0,
-                  followed: fetched_i.followed
-              };
-              if (legal_error != ErrNone || legal_left == '0) state_q <= StPush;
-              else state_q <= check_heads ? StHeads : StTerms;
+        StLegal: begin
+          step_q     <= '0;
+          rest_q     <= '0;
+          dividend_q <= word.m;
+          terms_q    <= legal_term;
+          left_q     <= legal_left;
+          if (taken_q.valid) begin
+            entry_q      <= legal;
+            has_prefix_q <= is_prefix;
+            prefix_q     <= is_prefix ? prefix_t'(word) : '0;
+            if (is_plain) begin
+              if (!entry_ready_i) state_q <= StPush;
+            end else if (legal_error != ErrNone || (legal_left == '0 && !is_prefix)) begin
+              state_q <= StPush;
+            end else if (!is_prefix) begin
+              state_q <= check_heads ? StHeads : StTerms;
             end
-          end else if (fetched_i.past_end && !no_end_q) begin
+          end else if (taken_q.past_end && !no_end_q) begin
             no_end_q <= 1'b1;
-            entry_q  <= '{index: fetched_i.index, error: ErrNoEnd, default: '0};
+            entry_q  <= '{index: taken_q.index, error: ErrNoEnd, default: '0};
             state_q  <= StPush;
           end
         end
@@ -173,37 +210,19 @@ module npu_check
           end
         end
         StTerms: begin
-          if (32'(number) == TermShare) begin
-            entry_q.share <= {product[25:0], 6'b0};
-          end else if (32'(number) == TermSpan) begin
-            entry_q.span <= product;
-          end else if (outside && entry_q.error == ErrNone) begin
-            entry_q.error      <= ErrSramRange;
-            entry_q.error_addr <= {12'b0, term.start, 4'b0};
+          if (!wait_span) begin
+            left_q[number] <= 1'b0;
+            if ((left_q & (left_q - 1'b1)) == '0) state_q <= StLast;
           end
-          left_q[number] <= 1'b0;
-          if ((left_q & (left_q - 1'b1)) == '0) state_q <= StPush;
         end
-        StPush:  if (queue_ready) state_q <= StTake;
-        default: state_q <= StTake;
+        StLast:  state_q <= StPush;
+        StPush:  if (entry_ready_i) state_q <= StLegal;
+        default: state_q <= StLegal;
       endcase
     end
   end
 
-  npu_flush_fifo #(
-    .DataT(entry_t),
-    .Depth(4)
-  ) u_queue (
-    .clk_i,
-    .rst_ni,
-    .flush_i,
-    .valid_i(state_q == StPush),
-    .ready_o(queue_ready),
-    .data_i (entry_q),
-    .valid_o(entry_valid_o),
-    .ready_i(entry_ready_i),
-    .data_o (entry_o),
-    .count_o()
-  );
+  assign entry_valid_o = state_q == StPush || (state_q == StLegal && taken_q.valid && is_plain);
+  assign entry_o       = (state_q == StLegal) ? legal : entry_q;
 
 endmodule

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Turns a checked instruction into the operations of the engines: flags and mode bits become named
-// fields, natural pitches are filled in, memory addresses get their base. Combinational; only the
-// operation of the instruction's own engine means anything.
+// fields, natural pitches are filled in. Combinational; only the operation of the instruction's own
+// engine means anything.
 
 module npu_decode
   import npu_pkg::*;
@@ -11,15 +11,14 @@ module npu_decode
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 (
-  input entry_t     entry_i,      // a checked instruction
-  input registers_t registers_i,  // machine registers
-  input extents_t   extents_i,    // dimensions, dynamic ones resolved
-  input place_t     place_i,      // places of K/V transfers and EMBED
-  input argmax_t    argmax_i,     // column of the best value, the token of an ARGMAX
+  input entry_t     entry_i,       // a checked instruction
+  input registers_t registers_i,   // machine registers
+  input extents_t   extents_i,     // dimensions, dynamic ones resolved
+  input place_t     place_i,       // places of K/V transfers and EMBED
+  input mem_addr_t  plain_addr_i,  // DMA, ARGMAX: first byte in memory
+  input argmax_t    argmax_i,      // column of the best value, the token of an ARGMAX
 
-  output logic        bad_address_o,  // DMA, ARGMAX: outside the address space or misaligned
-  output mem_addr_t   mem_addr_o,     // DMA, ARGMAX: first byte in memory, cut to 32 bits
-  output operations_t operations_o    // that of the instruction's engine holds
+  output operations_t operations_o  // that of the instruction's engine holds
 );
 
   machine_t regs;
@@ -40,34 +39,13 @@ module npu_decode
   // Transfers
   // ---------------------------------------------------------------------------------------------
   logic is_argmax, is_embed, is_kv;
-  logic [34:0] mem_first;
-  logic [37:0] mem_end;
-  mem_addr_t base;
-  dma_load_imm_t dma;
   kv_append_imm_t kv;
   embed_imm_t embed;
-  assign dma       = dma_load_imm_t'(word.imm);
   assign kv        = kv_append_imm_t'(word.imm);
   assign embed     = embed_imm_t'(word.imm);
   assign is_argmax = word.opcode == OpArgmax;
   assign is_embed  = word.opcode == OpEmbed;
   assign is_kv     = word.opcode inside {OpKvAppend, OpKvRead};
-  assign base      = regs.bases[dma.base];
-
-  always_comb begin
-    if (is_argmax) begin
-      mem_first     = {3'b0, base} + {1'b0, regs.outcnt, 2'b0};
-      mem_end       = {3'b0, mem_first} + 38'd4;
-      bad_address_o = base[3:0] != '0;
-    end else begin
-      mem_first     = {3'b0, base} + {3'b0, word.src1, word.src0};
-      mem_end       = {3'b0, mem_first} + {1'b0, entry_i.span};
-      bad_address_o = mem_first[3:0] != '0;
-    end
-    bad_address_o |= mem_end > 38'h1_0000_0000;
-    bad_address_o &= word.opcode inside {OpDmaLoad, OpDmaStore, OpArgmax};
-  end
-  assign mem_addr_o = mem_first[31:0];
 
   // KV_READ and KV_APPEND: the span is the natural pitch.
   sram_addr_t dst_pitch, rows_pitch;
@@ -93,7 +71,7 @@ module npu_decode
   end
 
   mem_addr_t mem;
-  assign mem = (is_kv || is_embed) ? place_i.mem : mem_addr_o;
+  assign mem = (is_kv || is_embed) ? place_i.mem : plain_addr_i;
 
   assign operations_o.load = '{
           instr: entry_i.index,

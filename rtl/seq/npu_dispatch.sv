@@ -22,14 +22,20 @@ module npu_dispatch
   input logic         start_i,       // pulse: a program starts; once after every reset
   input start_state_t start_state_i, // its registers, and the length of its stream; with start_i
 
-  input  logic   stop_i,         // the program ends: nothing is dispatched in this cycle
-  input  logic   entry_valid_i,  // a checked instruction; stays until ready, data stable
-  output logic   entry_ready_o,  // it is dispatched; only with entry_valid_i
-  input  entry_t entry_i,        // the instruction at the head, with entry_valid_i
+  input  logic     stop_i,         // the program ends: nothing is dispatched in this cycle
+  // The head: only while the registers are settled; stays until ready, data stable, but for a flush
+  input  logic     entry_valid_i,
+  output logic     entry_ready_o,  // it is dispatched; only with entry_valid_i
+  input  entry_t   entry_i,        // a checked instruction, with entry_valid_i
+  input  extents_t extents_i,      // its dimensions, with entry_valid_i
+  input  kind_t    kind_i,         // how it is dispatched, with entry_valid_i
 
-  output redirect_t redirect_o,  // with a LOOP after which another word comes than the entry says
+  // A cycle after a LOOP after which another word comes than the entry says: flushes the head
+  output redirect_t redirect_o,
 
-  output machine_t regs_o,  // machine registers as they are now, a level
+  output machine_t        regs_o,    // machine registers as they are now, a level
+  output logic     [32:0] len_o,     // visible keys, while settled_o
+  output logic            settled_o, // low in the cycle after POS or WINDOW has changed
 
   input  argmax_t argmax_i,       // column of the best value, the token of an ARGMAX
   output logic    argmax_clear_o, // pulse: an ARGMAX is dispatched; not while GEMM is busy
@@ -60,13 +66,13 @@ module npu_dispatch
   instr_t word;
   logic [31:0] value;
   registers_t registers;
-  machine_t regs;
   change_t change;
 
-  assign word   = entry_i.word;
-  assign value  = {word.src1, word.src0};
-  assign regs   = registers.regs;
-  assign regs_o = regs;
+  assign word      = entry_i.word;
+  assign value     = {word.src1, word.src0};
+  assign regs_o    = registers.regs;
+  assign len_o     = registers.len;
+  assign settled_o = registers.settled;
 
   npu_machine #(
     .Edge(Edge)
@@ -79,11 +85,8 @@ module npu_dispatch
     .registers_o (registers)
   );
 
-  // Static errors that come before everything that depends on registers
-  logic refused, settled, go;
+  logic go;
   resolved_t resolved;
-  assign refused = !(entry_i.error inside {ErrNone, ErrSramRange});
-  assign settled = registers.settled && resolved.ready;
 
   npu_resolve #(
     .Edge     (Edge),
@@ -91,9 +94,11 @@ module npu_dispatch
   ) u_resolve (
     .clk_i,
     .rst_ni,
-    .valid_i    (entry_valid_i && registers.settled && !refused),
+    .valid_i    (entry_valid_i && !kind_i.refused),
     .done_i     (go),
     .entry_i,
+    .extents_i,
+    .kind_i,
     .registers_i(registers),
     .argmax_i,
     .resolved_o (resolved),
@@ -120,36 +125,33 @@ module npu_dispatch
   error_e error;
   mem_addr_t error_addr;
   logic [31:0] offset_q, length_q;  // where the next share begins; length of the stream
+  logic signed [32:0] left_q;  // from there to the end: less than none behind it
   logic argmax_seen_q;  // a GEMM since the last ARGMAX
-  logic is_engine, is_argmax, is_end, takes_share, loop_taken, context_full, seek;
+  logic is_argmax, is_end, seek, no_gemm, share_missing, share_left, faulty;
   logic [31:0] seek_offset;
 
-  assign is_engine = resolved.engine != EngSeq;
   assign is_argmax = word.opcode == OpArgmax;
   assign is_end = word.opcode == OpEnd;
-  assign takes_share = is_engine && entry_i.share != '0;
-  assign loop_taken  = word.opcode == OpLoop && regs.loop_left != '0 &&
-                       (regs.token != regs.eos || regs.eos == '1);
+  assign no_gemm = is_argmax && !argmax_seen_q;
+  assign share_missing = kind_i.takes_share && $signed({1'b0, entry_i.share}) > left_q;
+  assign share_left = is_end && offset_q != '0 && left_q != '0;
+  assign faulty        = entry_i.error != ErrNone || no_gemm || resolved.context_full ||
+                         resolved.bad_address || resolved.bad_range || share_missing || share_left;
 
   // The stream goes on somewhere else.
-  assign seek_offset = loop_taken ? '0 : value;
-  assign seek        = (loop_taken || (word.opcode == OpSet && word.dst == SetStream)) &&
-                       seek_offset != offset_q;
-
-  always_comb begin
-    context_full = resolved.context_full;
-    if (loop_taken) context_full |= {1'b0, regs.pos} + 1'b1 >= {1'b0, regs.kv_cap};
-  end
+  assign seek_offset = resolved.loop_taken ? '0 : value;
+  assign seek = resolved.loop_taken ? offset_q != '0 :
+                word.opcode == OpSet && word.dst == SetStream && offset_q != value;
 
   always_comb begin
     error      = entry_i.error;
     error_addr = entry_i.error_addr;
-    if (refused) begin
+    if (kind_i.refused) begin
       // Nothing goes before it.
-    end else if (is_argmax && !argmax_seen_q) begin
+    end else if (no_gemm) begin
       error      = ErrIllegalField;
       error_addr = '0;
-    end else if (context_full) begin
+    end else if (resolved.context_full) begin
       error      = ErrContextFull;
       error_addr = '0;
     end else if (resolved.bad_address) begin
@@ -160,17 +162,17 @@ module npu_dispatch
     end else if (resolved.bad_range) begin
       error      = ErrSramRange;
       error_addr = resolved.error_addr;
-    end else if (takes_share && {1'b0, offset_q} + {1'b0, entry_i.share} > {1'b0, length_q}) begin
+    end else if (share_missing) begin
       error = ErrStreamEnd;
-    end else if (is_end && offset_q != '0 && offset_q != length_q) begin
+    end else if (share_left) begin
       error = ErrStreamLeft;
     end
   end
 
   always_comb begin
-    go = entry_valid_i && settled && error == ErrNone && !progress_o.ended && !stop_i;
-    go &= !(takes_share || seek) || ticket_ready_i;
-    if (is_engine && !resolved.nothing) go &= op_ready_i[resolved.engine];
+    go = entry_valid_i && resolved.ready && !faulty && !progress_o.ended && !stop_i;
+    go &= !(kind_i.takes_share || seek) || ticket_ready_i;
+    go &= extents_i.nothing || (kind_i.engine & ~op_ready_i) == '0;
     unique case (word.opcode)
       OpBarrier: go &= barrier_ok;
       OpArgmax:  go &= !busy_o[EngGemm];
@@ -182,9 +184,6 @@ module npu_dispatch
   assign entry_ready_o = go;
   assign fire_o = go;
   assign argmax_clear_o = change.argmax;
-  assign redirect_o.valid = go && word.opcode == OpLoop && loop_taken != entry_i.followed;
-  assign redirect_o.index = loop_taken ? value : entry_i.index + 1'b1;
-
   assign change = '{
           set: go && word.opcode == OpSet,
           number: word.dst,
@@ -192,36 +191,49 @@ module npu_dispatch
           value: value,
           argmax: go && is_argmax,
           token: argmax_i.column,
-          loop: go && loop_taken
+          loop: go && resolved.loop_taken
       };
 
   always_comb begin
-    ticket_valid_o  = go && (takes_share || seek);
-    ticket_o.engine = resolved.engine;
+    ticket_valid_o  = go && (kind_i.takes_share || seek);
+    ticket_o.engine = engine_of(word.opcode);
     ticket_o.bytes  = seek ? seek_offset : entry_i.share;
-    if (!seek) ticket_o.op = resolved.nothing ? TicketDrop : TicketShare;
-    else ticket_o.op = (seek_offset == '0 && offset_q == length_q) ? TicketWrap : TicketSeek;
+    if (!seek) ticket_o.op = extents_i.nothing ? TicketDrop : TicketShare;
+    else ticket_o.op = (seek_offset == '0 && left_q == '0) ? TicketWrap : TicketSeek;
   end
 
-  always_comb begin
-    op_valid_o = '0;
-    if (go && is_engine && !resolved.nothing) op_valid_o[resolved.engine] = 1'b1;
-  end
+  assign op_valid_o = (go && !extents_i.nothing) ? kind_i.engine : '0;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       offset_q      <= '0;
+      left_q        <= '0;
       length_q      <= '0;
       argmax_seen_q <= 1'b0;
     end else if (start_i) begin
       offset_q      <= '0;
+      left_q        <= {1'b0, start_state_i.image.stream_len};
       length_q      <= start_state_i.image.stream_len;
       argmax_seen_q <= 1'b0;
     end else if (go) begin
-      if (seek) offset_q <= seek_offset;
-      else if (takes_share) offset_q <= offset_q + entry_i.share;
+      if (seek) begin
+        offset_q <= seek_offset;
+        left_q   <= {1'b0, length_q} - {1'b0, seek_offset};
+      end else if (kind_i.takes_share) begin
+        offset_q <= offset_q + entry_i.share;
+        left_q   <= left_q - {1'b0, entry_i.share};
+      end
       if (is_argmax) argmax_seen_q <= 1'b0;
       else if (op_valid_o[EngGemm] && operations_o.gemm.argmax) argmax_seen_q <= 1'b1;
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      redirect_o <= '0;
+    end else begin
+      redirect_o.valid <= go && word.opcode == OpLoop && resolved.loop_taken != entry_i.followed;
+      redirect_o.index <= resolved.loop_taken ? value : entry_i.index + 1'b1;
     end
   end
 
@@ -229,7 +241,7 @@ module npu_dispatch
   // End
   // ---------------------------------------------------------------------------------------------
   logic refuse;
-  assign refuse = entry_valid_i && (refused || settled) && error != ErrNone && all_idle &&
+  assign refuse = entry_valid_i && (kind_i.refused || resolved.ready) && faulty && all_idle &&
                   !progress_o.ended;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -251,5 +263,11 @@ module npu_dispatch
       if (go) progress_o.last_instr <= entry_i.index;
     end
   end
+
+`ifndef SYNTHESIS
+  HeadSettled_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) entry_valid_i |-> settled_o)
+  else $error("npu_dispatch: an instruction comes before the registers are settled");
+`endif
 
 endmodule

@@ -16,25 +16,36 @@ module npu_extents
   instr_t word;
   assign word = entry_i.word;
 
-  // LEN - v - base, which may be negative
-  function automatic logic signed [35:0] keys(logic v, logic [32:0] len, logic [15:0] base);
-    return $signed({3'b0, len}) - $signed({35'b0, v}) - $signed({20'b0, base});
+  // LEN - v - base, which may be negative, and v behind it: one subtraction for both
+  typedef logic signed [34:0] keys_t;
+
+  function automatic keys_t keys(logic v, logic [32:0] len, logic [15:0] base);
+    return $signed({1'b0, len, 1'b0}) - $signed({18'b0, base, v});
   endfunction
 
-  function automatic dim_t value(dim_t field, logic [32:0] len, logic [15:0] base);
-    logic signed [35:0] wanted;
-    wanted = keys(field[11], len, base);
+  // Is a dimension nothing at all? That is known before its number is.
+  function automatic logic none(dim_t field, keys_t wanted);
+    return (field < Dynamic) ? field == '0 : wanted <= 35'sd1;
+  endfunction
+
+  function automatic logic above_cap(dim_t field, keys_t wanted);
+    return wanted > $signed({18'b0, extent(field), 1'b1});
+  endfunction
+
+  function automatic dim_t value(dim_t field, keys_t wanted);
     if (field < Dynamic) return field;
-    if (wanted < 36'sd0) return '0;
-    return (wanted > $signed({20'b0, extent(field)})) ? extent(field) : wanted[15:0];
+    if (wanted < 35'sd0) return '0;
+    return above_cap(field, wanted) ? extent(field) : wanted[16:1];
   endfunction
 
-  dim_t m, n, k;
-  logic nothing, context_full, same_place;
-
-  assign m = value(word.m, len_i, entry_i.prefix.base);
-  assign n = value(word.n, len_i, entry_i.prefix.base);
-  assign k = value(word.k, len_i, entry_i.prefix.base);
+  keys_t keys_m, keys_n, keys_k, columns;
+  logic no_m, no_n, no_k, nothing, context_full, same_place;
+  assign keys_m = keys(word.m[11], len_i, entry_i.prefix.base);
+  assign keys_n = keys(word.n[11], len_i, entry_i.prefix.base);
+  assign keys_k = keys(word.k[11], len_i, entry_i.prefix.base);
+  assign no_m   = none(word.m, keys_m);
+  assign no_n   = none(word.n, keys_n);
+  assign no_k   = none(word.k, keys_k);
 
   // Partial sums that would go back to where they come from
   sram_addr_t d;
@@ -45,21 +56,24 @@ module npu_extents
   always_comb begin
     nothing = 1'b0;
     unique case (word.opcode)
-      OpGemm: nothing = m == '0 || n == '0 || (k == '0 && same_place);
-      OpVec, OpSoftmax, OpLayernorm, OpRmsnorm, OpRope, OpGelu, OpSilu:
-      nothing = m == '0 || n == '0;
-      OpKvRead: nothing = k == '0;
+      OpGemm: nothing = no_m || no_n || (no_k && same_place);
+      OpVec, OpSoftmax, OpLayernorm, OpRmsnorm, OpRope, OpGelu, OpSilu: nothing = no_m || no_n;
+      OpKvRead: nothing = no_k;
       default: ;
     endcase
   end
 
-  logic signed [35:0] columns;
   assign columns = keys(word.n[11], len_i, '0);
-  assign context_full = word.opcode == OpSoftmax && word.n >= Dynamic && !nothing &&
-                          columns > $signed(
-      {20'b0, extent(word.n)}
+  assign context_full = word.opcode == OpSoftmax && word.n >= Dynamic && !nothing && above_cap(
+      word.n, columns
   );
 
-  assign extents_o = '{m: m, n: n, k: k, nothing: nothing, context_full: context_full};
+  assign extents_o = '{
+          m: value(word.m, keys_m),
+          n: value(word.n, keys_n),
+          k: value(word.k, keys_k),
+          nothing: nothing,
+          context_full: context_full
+      };
 
 endmodule

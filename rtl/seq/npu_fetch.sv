@@ -46,25 +46,28 @@ module npu_fetch
   logic active_q;
   mem_addr_t base_q, addr_q;
   logic [31:0] length_q, left_q;  // words of the program, words not yet asked for
-  logic [CountW-1:0] count;  // words in the queue
   logic [CountW-1:0] pending_q, pending;  // words asked for and not yet arrived
   logic [CountW-1:0] drop_q;  // the first of them that nobody wants
-  logic [CountW:0] ahead_q;  // followed loops that are not yet dispatched
+  logic [CountW-1:0] used_q;  // places of the queue: words in it and pending ones
+  // Followed loops that are not yet dispatched, and LOOPLEFT, both a cycle late: what is left of
+  // the turns when all of them are dispatched is the same.
+  logic [CountW:0] ahead_q;
+  logic [31:0] loops_left_q;
+  logic loop_q;
   instr_idx_t index_q;
-  logic [5:0] burst;
-  logic issue, take, room;
+  logic [4:0] page, burst;  // words up to the next boundary of bursts, at most a whole one
+  logic has_room, issue, take, room;
 
-  always_comb begin
-    burst = burst_words(addr_q, left_q);
-    if (burst > 6'(FetchBurst)) burst = 6'(FetchBurst);
-  end
+  // No burst crosses a boundary of 4 KiB.
+  assign page = (addr_q[11:8] == '1) ? 5'(FetchBurst) - {1'b0, addr_q[7:4]} : 5'(FetchBurst);
+  assign burst = (left_q < 32'(page)) ? left_q[4:0] : page;
+  assign has_room = used_q <= CountW'(QueueWords - FetchBurst);
 
   // An error names the word that could not be read: npu_core derives it from the address.
   always_comb begin
-    rd_req_o.valid = active_q && left_q != '0 &&
-                     32'(count) + 32'(pending_q) + {26'b0, burst} <= QueueWords;
-    rd_req_o.addr = addr_q;
-    rd_req_o.len = {2'b0, burst} - 8'd1;
+    rd_req_o.valid = active_q && left_q != '0 && has_room;
+    rd_req_o.addr  = addr_q;
+    rd_req_o.len   = {3'b0, burst} - 8'd1;
     rd_req_o.instr = '0;
   end
 
@@ -73,14 +76,15 @@ module npu_fetch
   // ---------------------------------------------------------------------------------------------
   instr_t arrived, handed;
   slot_t slot, head;
-  logic wanted, follow;
+  logic wanted, dropped, follow;
   logic [31:0] target, next;
 
   assign arrived = instr_t'(rd_rsp_i.data);
   assign target = {arrived.src1, arrived.src0};
   assign wanted = rd_rsp_i.valid && drop_q == '0 && !redirect_i.valid;
+  assign dropped = rd_rsp_i.valid && drop_q != '0;
   assign follow        = wanted && arrived.opcode == OpLoop && target < length_q &&
-                         loops_left_i > 32'(ahead_q);
+                         loops_left_q > 32'(ahead_q);
   assign slot.followed = follow;
   assign slot.word = rd_rsp_i.data;
   assign next = redirect_i.valid ? redirect_i.index : target;
@@ -109,6 +113,7 @@ module npu_fetch
       pending_q <= '0;
       drop_q    <= '0;
       ahead_q   <= '0;
+      used_q    <= '0;
       index_q   <= '0;
     end else if (start_i) begin
       active_q <= 1'b1;
@@ -125,15 +130,27 @@ module npu_fetch
         drop_q <= pending;
       end else begin
         if (issue) begin
-          addr_q <= addr_q + {22'b0, burst, 4'b0};
-          left_q <= left_q - {26'b0, burst};
+          addr_q <= addr_q + {23'b0, burst, 4'b0};
+          left_q <= left_q - {27'b0, burst};
         end
-        if (rd_rsp_i.valid && drop_q != '0) drop_q <= drop_q - 1'b1;
+        if (dropped) drop_q <= drop_q - 1'b1;
       end
       if (redirect_i.valid) index_q <= redirect_i.index;
       else if (take) index_q <= head.followed ? {handed.src1, handed.src0} : index_q + 1'b1;
       if (redirect_i.valid) ahead_q <= '0;
-      else ahead_q <= ahead_q + (CountW + 1)'(follow) - (CountW + 1)'(loop_i);
+      else ahead_q <= ahead_q + (CountW + 1)'(follow) - (CountW + 1)'(loop_q);
+      if (redirect_i.valid) used_q <= pending;
+      else used_q <= used_q + (issue ? CountW'(burst) : '0) - CountW'(dropped) - CountW'(take);
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      loop_q       <= 1'b0;
+      loops_left_q <= '0;
+    end else begin
+      loop_q       <= loop_i;
+      loops_left_q <= loops_left_i;
     end
   end
 
@@ -150,7 +167,7 @@ module npu_fetch
     .valid_o(fetched_o.valid),
     .ready_i,
     .data_o (head),
-    .count_o(count)
+    .count_o()
   );
 
 `ifndef SYNTHESIS
@@ -158,7 +175,7 @@ module npu_fetch
   assert property (@(posedge clk_i) disable iff (!rst_ni) wanted |-> room)
   else $error("npu_fetch: a word came for which there is no room");
   LoopFollowed_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) loop_i |-> ahead_q != '0)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) loop_q |-> ahead_q != '0)
   else $error("npu_fetch: a loop is dispatched that was not followed");
 `endif
 

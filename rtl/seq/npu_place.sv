@@ -22,7 +22,7 @@ module npu_place
   input  entry_t     entry_i,      // a checked K/V transfer or EMBED, steady while valid_i
   input  dim_t       k_i,          // K/V: positions; steady while valid_i
   input  registers_t registers_i,  // machine registers, steady while valid_i
-  output place_t     place_o       // ready: EMBED 2, K/V 6, staged 8 cycles after valid_i
+  output place_t     place_o       // ready: EMBED 3, K/V 7, staged 9 cycles after valid_i
 );
 
   localparam int unsigned EdgeBits = $clog2(Edge);
@@ -52,18 +52,22 @@ module npu_place
   // ---------------------------------------------------------------------------------------------
   // Positions and tile rows of a K/V transfer
   // ---------------------------------------------------------------------------------------------
-  logic [33:0] first_position;
-  logic [31:0] tile_first, tile_stage;
+  // The products of the heads come first, so there is time for a register.
+  logic [33:0] first_q;  // position
+  logic [31:0] tile_first, tile_stage_q;
   logic [16:0] tile_count;
-  logic [17:0] tile_words;
+  logic [17:0] tile_words_q;
   logic [ 4:0] phase;
 
-  assign first_position = 34'(is_append ? regs.pos : wstart) + 34'(entry_i.prefix.base);
-  assign tile_first     = 32'(first_position >> EdgeBits);
-  assign tile_stage     = 32'((first_position - 34'(wstart)) >> EdgeBits);
-  assign phase          = 5'(first_position[EdgeBits-1:0]);
-  assign tile_count     = (17'(phase) + 17'(k_i) + 17'(Edge - 1)) >> EdgeBits;
-  assign tile_words     = tile_row_words(word.n, Edge);
+  always_ff @(posedge clk_i) begin
+    first_q      <= 34'(is_append ? regs.pos : wstart) + 34'(entry_i.prefix.base);
+    tile_stage_q <= 32'((first_q - 34'(wstart)) >> EdgeBits);
+    tile_words_q <= tile_row_words(word.n, Edge);
+  end
+
+  assign tile_first = 32'(first_q >> EdgeBits);
+  assign phase      = 5'(first_q[EdgeBits-1:0]);
+  assign tile_count = (17'(phase) + 17'(k_i) + 17'(Edge - 1)) >> EdgeBits;
 
   // ---------------------------------------------------------------------------------------------
   // One product per cycle
@@ -79,6 +83,7 @@ module npu_place
     StEnd,         // the last product is added
     StRow,         // EMBED: its only product
     StRowEnd,
+    StJudge,       // what is wrong with the sums
     StDone
   } state_e;
 
@@ -104,9 +109,9 @@ module npu_place
       StLayer:      {a, b} = {4'b0, regs.kv_layer[31:4], 2'b0, word.m};
       StFirstHead:  {a, b} = {4'b0, regs.kv_head[31:4], 10'b0, kv.first_head};
       StHeads:      {a, b} = {4'b0, regs.kv_head[31:4], 10'b0, kv.heads_minus_1};
-      StTile:       {a, b} = {tile_first, tile_words};
-      StTiles:      {a, b} = {15'b0, tile_count, tile_words};
-      StStageTile:  {a, b} = {tile_stage, tile_words};
+      StTile:       {a, b} = {tile_first, tile_words_q};
+      StTiles:      {a, b} = {15'b0, tile_count, tile_words_q};
+      StStageTile:  {a, b} = {tile_stage_q, tile_words_q};
       StStageHeads: {a, b} = {16'b0, word.src1, 10'b0, kv.heads_minus_1};
       default:      {a, b} = {row_number, 2'b0, row_words};
     endcase
@@ -123,6 +128,12 @@ module npu_place
   sum_t stage_end_q;
   sum_t tiles_q;  // that are touched
 
+  // What is wrong: nothing is dispatched after it
+  logic stage_outside, in_sram, bad_address, bad_range;
+  mem_addr_t mem, error_addr;
+  logic context_full_q, bad_address_q, bad_range_q;
+  mem_addr_t error_addr_q;
+
   sum_t kv_start;
   assign kv_start = sum_t'(regs.kv_base[31:4]) +
                     (word.flags[FlagV] ? sum_t'(regs.kv_voff[31:4]) : '0);
@@ -136,15 +147,19 @@ module npu_place
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      state_q      <= StLayer;
-      product_q    <= '0;
-      place_q      <= '0;
-      last_q       <= '0;
-      end_q        <= '0;
-      stage_q      <= '0;
-      stage_last_q <= '0;
-      stage_end_q  <= '0;
-      tiles_q      <= '0;
+      state_q        <= StLayer;
+      product_q      <= '0;
+      place_q        <= '0;
+      last_q         <= '0;
+      end_q          <= '0;
+      stage_q        <= '0;
+      stage_last_q   <= '0;
+      stage_end_q    <= '0;
+      tiles_q        <= '0;
+      context_full_q <= 1'b0;
+      bad_address_q  <= 1'b0;
+      bad_range_q    <= 1'b0;
+      error_addr_q   <= '0;
     end else if (done_i || !valid_i) begin
       state_q <= StLayer;
     end else begin
@@ -185,12 +200,19 @@ module npu_place
           end else begin
             end_q <= end_q + product_q;
           end
-          state_q <= StDone;
+          state_q <= StJudge;
         end
         StRow:   state_q <= StRowEnd;
         StRowEnd: begin
           place_q <= sum_t'(base[31:4]) + product_q;
-          state_q <= StDone;
+          state_q <= StJudge;
+        end
+        StJudge: begin
+          context_full_q <= !is_embed && first_q + 34'(k_i) > 34'(regs.kv_cap);
+          bad_address_q  <= bad_address;
+          bad_range_q    <= bad_range;
+          error_addr_q   <= error_addr;
+          state_q        <= StDone;
         end
         default: ;
       endcase
@@ -200,8 +222,6 @@ module npu_place
   // ---------------------------------------------------------------------------------------------
   // Result
   // ---------------------------------------------------------------------------------------------
-  logic stage_outside, in_sram, bad_address, bad_range;
-  mem_addr_t mem, error_addr;
   assign in_sram       = !regs.kv_in_memory;
   assign stage_outside = staged && stage_end_q > sum_t'(SramWords);
   assign mem           = {place_q[27:0], is_embed ? base[3:0] : 4'b0};
@@ -225,10 +245,10 @@ module npu_place
           mem: mem,
           stage: stage_q[15:0],
           phase: phase,
-          context_full: !is_embed && first_position + 34'(k_i) > 34'(regs.kv_cap),
-          bad_address: bad_address,
-          bad_range: bad_range,
-          error_addr: error_addr
+          context_full: context_full_q,
+          bad_address: bad_address_q,
+          bad_range: bad_range_q,
+          error_addr: error_addr_q
       };
 
 endmodule

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the instruction at the head means with the registers as they are: its dimensions, its places
-// in memory, the operation for its engine, and what is wrong with them.
+// What the instruction at the head means with the registers as they are: its places in memory, the
+// operation for its engine, whether a LOOP is taken, and what is wrong with them. An address that is
+// a base and an offset, and the decision of a LOOP, take a cycle of their own.
 
 module npu_resolve
   import npu_pkg::*;
   import npu_operation_pkg::*;
+  import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 #(
@@ -15,28 +17,24 @@ module npu_resolve
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input logic       valid_i,      // entry_i is there, registers settled; stays until done_i
+  input logic       valid_i,      // entry_i is there; stays until done_i, or a flush
   input logic       done_i,       // it leaves
-  input entry_t     entry_i,      // the instruction at the head
+  input entry_t     entry_i,      // the instruction at the head, steady while valid_i
+  input extents_t   extents_i,    // its dimensions, steady while valid_i
+  input kind_t      kind_i,       // how it is dispatched, steady while valid_i
   input registers_t registers_i,  // machine registers, steady while valid_i
   input argmax_t    argmax_i,     // column of the best value, the token of an ARGMAX
 
   output resolved_t   resolved_o,   // what it means
-  output operations_t operations_o  // that of resolved_o.engine holds, with resolved_o.ready
+  output operations_t operations_o  // that of kind_i.engine holds, with resolved_o.ready
 );
 
-  extents_t extents;
-
-  npu_extents u_extents (
-    .entry_i,
-    .len_i    (registers_i.len),
-    .extents_o(extents)
-  );
+  machine_t regs;
+  assign regs = registers_i.regs;
 
   logic   needs_place;
   place_t place;
-  assign needs_place = entry_i.word.opcode inside {OpKvAppend, OpKvRead, OpEmbed} &&
-                       !extents.nothing;
+  assign needs_place = kind_i.needs_place && !extents_i.nothing;
 
   npu_place #(
     .Edge     (Edge),
@@ -47,33 +45,59 @@ module npu_resolve
     .valid_i(valid_i && needs_place),
     .done_i,
     .entry_i,
-    .k_i    (extents.k),
+    .k_i    (extents_i.k),
     .registers_i,
     .place_o(place)
   );
 
-  logic plain_bad_address;
-  mem_addr_t plain_addr;
+  logic is_loop, turn, second_q, plain_bad, plain_bad_q, turn_q, turn_full_q;
+  mem_addr_t plain_addr, plain_addr_q;
+  assign is_loop = entry_i.word.opcode == OpLoop;
+  assign turn    = regs.loop_left != '0 && (regs.token != regs.eos || regs.eos == '1);
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      second_q    <= 1'b0;
+      plain_bad_q <= 1'b0;
+      turn_q      <= 1'b0;
+      turn_full_q <= 1'b0;
+    end else if (!valid_i || done_i) begin
+      second_q <= 1'b0;
+      turn_q   <= 1'b0;
+    end else begin
+      second_q    <= 1'b1;
+      plain_bad_q <= kind_i.waits && !is_loop && plain_bad;
+      turn_q      <= is_loop && turn;
+      turn_full_q <= is_loop && turn && {1'b0, regs.pos} + 1'b1 >= {1'b0, regs.kv_cap};
+    end
+  end
+
+  always_ff @(posedge clk_i) plain_addr_q <= plain_addr;
+
+  npu_plain_address u_plain_address (
+    .entry_i,
+    .registers_i,
+    .bad_o (plain_bad),
+    .addr_o(plain_addr)
+  );
 
   npu_decode u_decode (
     .entry_i,
     .registers_i,
-    .extents_i    (extents),
-    .place_i      (place),
+    .extents_i,
+    .place_i     (place),
+    .plain_addr_i(plain_addr_q),
     .argmax_i,
-    .bad_address_o(plain_bad_address),
-    .mem_addr_o   (plain_addr),
     .operations_o
   );
 
   assign resolved_o = '{
-          ready: !needs_place || place.ready,
-          engine: engine_of(entry_i.word.opcode),
-          nothing: extents.nothing,
-          context_full: extents.context_full || (needs_place && place.context_full),
-          bad_address: plain_bad_address || (needs_place && place.bad_address),
-          bad_range: needs_place && place.bad_range,
-          error_addr: needs_place ? place.error_addr : plain_addr
+          ready: (!needs_place || place.ready) && (!kind_i.waits || second_q),
+          loop_taken: turn_q,
+          context_full: extents_i.context_full || place.context_full || turn_full_q,
+          bad_address: plain_bad_q || place.bad_address,
+          bad_range: place.bad_range,
+          error_addr: needs_place ? place.error_addr : plain_addr_q
       };
 
 endmodule

@@ -55,11 +55,15 @@ module npu_seq
 
   localparam int unsigned QueueDepth = 4;
 
-  logic word_ready, entry_valid, entry_ready;
+  logic word_ready, checked_valid, checked_ready, entry_valid, entry_ready;
   redirect_t redirect;
   logic [31:0] length;
   fetched_t fetched;
-  entry_t entry;
+  entry_t checked, entry;
+  extents_t extents;
+  kind_t kind;
+  logic settled;
+  logic [32:0] len;
 
   npu_fetch u_fetch (
     .clk_i,
@@ -89,9 +93,25 @@ module npu_seq
     .fetched_i    (fetched),
     .word_ready_o (word_ready),
     .length_i     (length),
+    .entry_valid_o(checked_valid),
+    .entry_ready_i(checked_ready),
+    .entry_o      (checked)
+  );
+
+  npu_ahead u_ahead (
+    .clk_i,
+    .rst_ni,
+    .flush_i      (redirect.valid),
+    .entry_valid_i(checked_valid),
+    .entry_ready_o(checked_ready),
+    .entry_i      (checked),
+    .len_i        (len),
+    .settled_i    (settled),
     .entry_valid_o(entry_valid),
     .entry_ready_i(entry_ready),
-    .entry_o      (entry)
+    .entry_o      (entry),
+    .extents_o    (extents),
+    .kind_o       (kind)
   );
 
   logic [NumEngines-1:0] push, push_ready;
@@ -109,8 +129,12 @@ module npu_seq
     .entry_valid_i(entry_valid),
     .entry_ready_o(entry_ready),
     .entry_i      (entry),
+    .extents_i    (extents),
+    .kind_i       (kind),
     .redirect_o   (redirect),
     .regs_o,
+    .len_o        (len),
+    .settled_o    (settled),
     .argmax_i,
     .argmax_clear_o,
     .ticket_valid_o,

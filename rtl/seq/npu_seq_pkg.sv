@@ -65,7 +65,16 @@ package npu_seq_pkg;
     logic context_full;  // SOFTMAX: more keys than columns
   } extents_t;
 
-  // Where a K/V transfer or an EMBED finds its data; all of it with ready
+  // How an instruction is dispatched
+  typedef struct packed {
+    logic                  refused;      // for an error that comes before all that need registers
+    logic [NumEngines-1:0] engine;       // that takes it, one-hot; none: the sequencer itself
+    logic                  takes_share;  // of the stream
+    logic                  waits;        // DMA, ARGMAX, LOOP: resolved in its second cycle
+    logic                  needs_place;  // K/V, EMBED: where the data lies takes products
+  } kind_t;
+
+  // Where a K/V transfer or an EMBED finds its data; with ready, but what is wrong is low before
   typedef struct packed {
     logic       ready;         // it is known
     mem_addr_t  mem;           // first row, of the cache in SRAM too: bytes
@@ -77,16 +86,29 @@ package npu_seq_pkg;
     mem_addr_t  error_addr;    // of a bad address or range, bytes
   } place_t;
 
-  // What the instruction at the head means with the registers as they are; all of it with ready
+  // What the instruction at the head means with the registers as they are; with ready, but what is
+  // wrong is low before
   typedef struct packed {
-    logic      ready;         // K/V, EMBED: some cycles after the instruction
-    engine_e   engine;        // that takes it; EngSeq: none
-    logic      nothing;       // no rows, columns, positions or new sums: there is nothing to do
+    logic      ready;         // K/V, EMBED, DMA, ARGMAX, LOOP: some cycles after the instruction
+    logic      loop_taken;    // a LOOP that has another turn
     logic      context_full;  // more keys than columns or than the cache takes
     logic      bad_address;   // outside the 32-bit address space or misaligned
     logic      bad_range;     // operands whose place depends on registers leave the SRAM
     mem_addr_t error_addr;    // of a bad address or range, bytes
   } resolved_t;
+
+  function automatic kind_t kind_of(entry_t entry);
+    logic  [7:0] opcode;
+    kind_t       kind;
+    opcode       = entry.word.opcode;
+    kind.refused = !(entry.error inside {ErrNone, ErrSramRange});
+    kind.engine  = '0;
+    if (engine_of(opcode) != EngSeq) kind.engine[engine_of(opcode)] = 1'b1;
+    kind.takes_share = engine_of(opcode) != EngSeq && entry.share != '0;
+    kind.waits       = opcode inside {OpDmaLoad, OpDmaStore, OpArgmax, OpLoop};
+    kind.needs_place = opcode inside {OpKvAppend, OpKvRead, OpEmbed};
+    return kind;
+  endfunction
 
   // How far a program has come
   typedef struct packed {

@@ -116,8 +116,8 @@ bind npu_dispatch trace_probe #(
       taken: entry_valid_i && entry_ready_o,
       fire: fire_o,
       ended: progress_o.ended,
-      resolved: settled,
-      queue_full: is_engine && !resolved.nothing && !op_ready_i[resolved.engine],
+      resolved: resolved.ready,
+      queue_full: !extents_i.nothing && (kind_i.engine & ~op_ready_i) != '0,
       index: entry_i.index,
       word: word,
       queued: op_valid_o & op_ready_i

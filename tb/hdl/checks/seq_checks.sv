@@ -7,3 +7,4 @@
 `STREAM(npu_fetch, u_check, fetched_o.valid, ready_i, {fetched_o.word, fetched_o.index},
         redirect_i.valid)
 `STREAM(npu_check, u_check, entry_valid_o, entry_ready_i, entry_o, flush_i)
+`STREAM(npu_ahead, u_check, entry_valid_o, entry_ready_i, {entry_o, extents_o}, flush_i)

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checked instructions on their way to dispatch: a queue, so that checking hides behind the
+// barriers, and the head. The dimensions of an instruction are formed while it moves to the head,
+// for which it waits until those before it cannot change what dimensions follow from.
+
+module npu_ahead
+  import npu_isa_pkg::*;
+  import npu_seq_pkg::*;
+(
+  input logic clk_i,   // clock
+  input logic rst_ni,  // reset, active low
+  input logic flush_i, // pulse: all are thrown away, and what is pushed in the same cycle
+
+  input  logic   entry_valid_i,  // a checked instruction; stays until ready, or a flush
+  output logic   entry_ready_o,  // taken; independent of entry_valid_i
+  input  entry_t entry_i,        // with entry_valid_i
+
+  input logic [32:0] len_i,     // visible keys, POS + 1 - WSTART, while settled_i
+  input logic        settled_i, // low in the cycle after POS or WINDOW has changed
+
+  output logic     entry_valid_o,  // the head; stays until ready, data stable, or a flush
+  input  logic     entry_ready_i,  // it is dispatched; only with entry_valid_o
+  output entry_t   entry_o,        // with entry_valid_o
+  output extents_t extents_o,      // its dimensions, with entry_valid_o
+  output kind_t    kind_o          // how it is dispatched, with entry_valid_o
+);
+
+  logic head_valid_q, changes_q;
+  logic queued_valid, direct, known, free;
+  entry_t queued, next;
+  extents_t extents;
+
+  assign free   = !head_valid_q || entry_ready_i;
+  assign known  = settled_i && !(head_valid_q && changes_q);
+  assign direct = entry_valid_i && !queued_valid && !head_valid_q && known;
+  assign next   = queued_valid ? queued : entry_i;
+
+  npu_flush_fifo #(
+    .DataT(entry_t),
+    .Depth(4)
+  ) u_queue (
+    .clk_i,
+    .rst_ni,
+    .flush_i,
+    .valid_i(entry_valid_i && !direct),
+    .ready_o(entry_ready_o),
+    .data_i (entry_i),
+    .valid_o(queued_valid),
+    .ready_i(known && free),
+    .data_o (queued),
+    .count_o()
+  );
+
+  npu_extents u_extents (
+    .entry_i  (next),
+    .len_i,
+    .extents_o(extents)
+  );
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) head_valid_q <= 1'b0;
+    else if (flush_i) head_valid_q <= 1'b0;
+    else if (free) head_valid_q <= known && (queued_valid || direct);
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (free) begin
+      entry_o <= next;
+      extents_o <= extents;
+      kind_o <= kind_of(next);
+      changes_q <= next.word.opcode == OpLoop || (next.word.opcode == OpSet &&
+                                                  next.word.dst inside {SetPos, SetWindow});
+    end
+  end
+
+  // A flush comes a cycle after the LOOP that asks for it.
+  assign entry_valid_o = head_valid_q && !flush_i;
+
+endmodule
