@@ -38,7 +38,7 @@ module npu_ahead
 
   npu_flush_fifo #(
     .DataT(entry_t),
-    .Depth(4)
+    .Depth(3)
   ) u_queue (
     .clk_i,
     .rst_ni,

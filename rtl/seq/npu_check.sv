@@ -40,24 +40,26 @@ module npu_check
     StPush
   } state_e;
 
-  state_e                   state_q;
-  entry_t                   entry_q;
-  logic      [NumTerms-1:0] left_q;  // products still to be formed
-  logic                     no_end_q;  // the missing END has been reported
+  state_e                  state_q;
+  entry_t                  entry_q;
+  logic     [NumTerms-1:0] left_q;  // products still to be formed
+  logic                    no_end_q;  // the missing END has been reported
 
-  logic                     has_prefix_q;
-  prefix_t                  prefix_q;
+  logic                    has_prefix_q;
+  prefix_t                 prefix_q;
 
   // The word at hand; the next one waits here while products are formed.
-  fetched_t                 taken_q;
-  error_e                   legal_error;
+  fetched_t                taken_q;
+  sizes_t                  sizes_q;
+  error_e legal_error, own_error;
   mem_addr_t                legal_addr;
-  term_t                    legal_term                                     [NumTerms];
-  term_t                    terms_q                                        [NumTerms];
+  term_t                    legal_term                      [NumTerms];
+  term_t                    terms_q                         [NumTerms];
   logic                     check_heads;
   logic      [NumTerms-1:0] legal_left;
   instr_t                   word;
-  entry_t                   legal;
+  logic                     bad;
+  entry_t                   own;  // if it needs no products
   assign word = instr_t'(taken_q.word);
 
   npu_legal #(
@@ -69,8 +71,11 @@ module npu_check
     .word_i       (word),
     .has_prefix_i (has_prefix_q),
     .prefix_i     (prefix_q),
+    .sizes_i      (sizes_q),
     .length_i,
     .error_o      (legal_error),
+    .bad_o        (bad),
+    .own_error_o  (own_error),
     .error_addr_o (legal_addr),
     .term_o       (legal_term),
     .check_heads_o(check_heads)
@@ -82,15 +87,15 @@ module npu_check
 
   logic is_prefix, is_plain;
   assign word_ready_o = !taken_q.valid || state_q == StLegal;
-  assign is_prefix = word.opcode == OpPfx && legal_error == ErrNone;
+  assign is_prefix = word.opcode == OpPfx && own_error == ErrNone;
   assign is_plain = word.opcode inside {OpNop, OpEnd, OpBarrier, OpLoop, OpSet};
 
-  assign legal = '{
+  assign own = '{
           index: taken_q.index,
           word: word,
           has_prefix: has_prefix_q,
           prefix: prefix_q,
-          error: legal_error,
+          error: own_error,
           error_addr: legal_addr,
           share: '0,
           span: '0,
@@ -130,11 +135,13 @@ module npu_check
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       taken_q <= '0;
+      sizes_q <= '0;
     end else if (flush_i) begin
       taken_q.valid    <= 1'b0;
       taken_q.past_end <= 1'b0;
     end else if (word_ready_o) begin
       taken_q <= fetched_i;
+      sizes_q <= sizes_of(instr_t'(fetched_i.word), tile_edge(ArrayDim));
     end
   end
 
@@ -177,14 +184,15 @@ module npu_check
           terms_q    <= legal_term;
           left_q     <= legal_left;
           if (taken_q.valid) begin
-            entry_q      <= legal;
-            has_prefix_q <= is_prefix;
-            prefix_q     <= is_prefix ? prefix_t'(word) : '0;
+            entry_q       <= own;
+            entry_q.error <= legal_error;
+            has_prefix_q  <= is_prefix;
+            prefix_q      <= is_prefix ? prefix_t'(word) : '0;
             if (is_plain) begin
               if (!entry_ready_i) state_q <= StPush;
-            end else if (legal_error != ErrNone || (legal_left == '0 && !is_prefix)) begin
+            end else if (bad || (legal_left == '0 && word.opcode != OpPfx)) begin
               state_q <= StPush;
-            end else if (!is_prefix) begin
+            end else if (word.opcode != OpPfx) begin
               state_q <= check_heads ? StHeads : StTerms;
             end
           end else if (taken_q.past_end && !no_end_q) begin
@@ -223,6 +231,6 @@ module npu_check
   end
 
   assign entry_valid_o = state_q == StPush || (state_q == StLegal && taken_q.valid && is_plain);
-  assign entry_o       = (state_q == StLegal) ? legal : entry_q;
+  assign entry_o       = (state_q == StLegal) ? own : entry_q;
 
 endmodule

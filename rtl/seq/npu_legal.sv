@@ -2,7 +2,8 @@
 //
 // What makes an instruction illegal by itself: opcode, fields, dimensions, in this order. For legal
 // ones it lists the products that the remaining checks need: the ends of the SRAM operands, the
-// bytes taken from the stream, the span in memory. Combinational.
+// bytes taken from the stream, the span in memory. Words of the sequencer itself need none; what is
+// wrong with them is known earlier. Combinational.
 
 module npu_legal
   import npu_pkg::*;
@@ -20,9 +21,12 @@ module npu_legal
   input instr_t         word_i,        // an instruction
   input logic           has_prefix_i,  // a prefix belongs to it
   input prefix_t        prefix_i,      // that prefix, zero without one
+  input sizes_t         sizes_i,       // of word_i
   input logic    [31:0] length_i,      // words of the program
 
   output error_e    error_o,                  // the first error in that order; ErrNone: legal
+  output logic      bad_o,                    // there is one
+  output error_e    own_error_o,              // the same of SET, LOOP, BARRIER, NOP, END and PFX
   output mem_addr_t error_addr_o,             // value that SET may not take, else zero
   // Products to form, without an error; no meaning with one
   output term_t     term_o       [NumTerms],
@@ -45,12 +49,13 @@ module npu_legal
     .word_i,
     .has_prefix_i,
     .prefix_i,
+    .sizes_i,
     .bad_field_o(gemm_bad_field),
     .bad_dim_o  (gemm_bad_dim),
     .term_o     (gemm_term)
   );
 
-  logic bad_common, bad_field, bad_dim, bad_value;
+  logic bad_common, bad_own, bad_field, bad_dim, bad_value, is_set, wrong_field, wrong_dim;
   logic [7:0] prefix_used, prefix_extra;  // prefix fields not zero, and those also not allowed
   logic bad_prefix;
   logic [127:0] bits, spare_set;  // the word, its bits that must be zero and are not
@@ -77,8 +82,8 @@ module npu_legal
   assign heads = 17'(kv.heads_minus_1) + 1'b1;
   assign smx_words = words_of(row_bytes(up16(n), smx.out == SmxOutNumer16));
   assign staged = word_i.flags[FlagStage];
-  assign m = extent(word_i.m);
-  assign n = extent(word_i.n);
+  assign m = sizes_i.m;
+  assign n = sizes_i.n;
   assign n_words = words_of({2'b0, n});
   assign vec_table_sram = vec_table(vec.op) && !vec.stream;
   assign prefix_used = {
@@ -126,7 +131,6 @@ module npu_legal
   always_comb begin
     bad_field     = 1'b0;
     bad_dim       = 1'b0;
-    bad_value     = 1'b0;
     check_heads_o = 1'b0;
     for (int unsigned t = 0; t < NumTerms; t++) term_o[t] = '0;
 
@@ -160,14 +164,11 @@ module npu_legal
       OpKvRead: begin
         bad_dim = bad_number(word_i.n) || word_i.k == '0;
         term_o[TermRange] = long_rows(word_i.dst, 16'(heads), prefix_i.cp);
-        term_o[TermSpan] = product(17'((32'(extent(word_i.k)) + Edge - 1) / Edge),
-                                   20'(tile_row_words(word_i.n, Edge)), '0);
+        term_o[TermSpan] = product(sizes_i.tiles_k, 20'(tile_row_words(word_i.n, Edge)), '0);
       end
 
       OpGemm: begin
-        bad_field = gemm_bad_field;
-        bad_dim   = gemm_bad_dim;
-        term_o    = gemm_term;
+        term_o = gemm_term;
       end
 
       OpVec: begin
@@ -229,15 +230,6 @@ module npu_legal
         else term_o[TermRange+2] = matrix(word_i.src1, 16'd1, '0, TableWords);
       end
 
-      OpBarrier: bad_field = word_i.m[15:6] != '0 || word_i.n > BarrierMost;
-      OpLoop: bad_field = value >= length_i;
-
-      OpSet: begin
-        bad_field = !is_set_register(word_i.dst);
-        bad_field |= word_i.flags[FlagAdd] && !set_adds(word_i.dst);
-        bad_value = (value & set_spare_bits(word_i.dst)) != '0;
-      end
-
       default: ;
     endcase
     if (word_i.opcode inside {OpKvAppend, OpKvRead}) begin
@@ -245,15 +237,30 @@ module npu_legal
     end
   end
 
+  assign is_set = word_i.opcode == OpSet;
+
   always_comb begin
-    error_addr_o = '0;
-    if (!is_opcode(word_i.opcode)) error_o = ErrIllegalOpcode;
-    else if (bad_common || bad_field) error_o = ErrIllegalField;
-    else if (bad_dim) error_o = ErrBadDimension;
-    else if (bad_value) begin
-      error_o      = ErrBadAddress;
-      error_addr_o = value;
-    end else error_o = ErrNone;
+    bad_own = word_i.opcode == OpBarrier && (word_i.m[15:6] != '0 || word_i.n > BarrierMost);
+    bad_own |= word_i.opcode == OpLoop && value >= length_i;
+    bad_own |= is_set && !is_set_register(word_i.dst);
+    bad_own |= is_set && word_i.flags[FlagAdd] && !set_adds(word_i.dst);
+    bad_value   = is_set && (value & set_spare_bits(word_i.dst)) != '0;
+
+    own_error_o = ErrNone;
+    if (bad_common || bad_own) own_error_o = ErrIllegalField;
+    else if (bad_value) own_error_o = ErrBadAddress;
+    error_addr_o = (own_error_o == ErrBadAddress) ? value : '0;
   end
+
+  assign wrong_field = bad_field || (word_i.opcode == OpGemm && gemm_bad_field);
+  assign wrong_dim   = bad_dim || (word_i.opcode == OpGemm && gemm_bad_dim);
+
+  always_comb begin
+    if (!is_opcode(word_i.opcode)) error_o = ErrIllegalOpcode;
+    else if (own_error_o == ErrIllegalField || wrong_field) error_o = ErrIllegalField;
+    else if (wrong_dim) error_o = ErrBadDimension;
+    else error_o = own_error_o;
+  end
+  assign bad_o = !is_opcode(word_i.opcode) || own_error_o != ErrNone || wrong_field || wrong_dim;
 
 endmodule

@@ -16,6 +16,7 @@ module npu_legal_gemm
   input instr_t  word_i,        // an instruction, read as a GEMM
   input logic    has_prefix_i,  // a prefix belongs to it
   input prefix_t prefix_i,      // that prefix, zero without one
+  input sizes_t  sizes_i,       // of word_i
 
   output logic  bad_field_o,           // a field of it or of its prefix does not fit its form
   output logic  bad_dim_o,             // a dimension is zero, too large or may not be dynamic
@@ -43,9 +44,9 @@ module npu_legal_gemm
   assign dynamic_m = word_i.m >= Dynamic;
   assign dynamic_n = word_i.n >= Dynamic;
   assign dynamic_k = word_i.k >= Dynamic;
-  assign m         = extent(word_i.m);
-  assign n         = extent(word_i.n);
-  assign k         = extent(word_i.k);
+  assign m         = sizes_i.m;
+  assign n         = sizes_i.n;
+  assign k         = sizes_i.k;
 
   // ---------------------------------------------------------------------------------------------
   // Format of B in the stream
@@ -126,16 +127,13 @@ module npu_legal_gemm
   // ---------------------------------------------------------------------------------------------
   logic [15:0] c_words, a_words, b_words, d_words;
   logic [16:0] n_edge, k_edge;
-  logic [31:0] tiles_n, tiles_k;
 
   assign c_words = words_of(gemm_c_bytes(word_i, mode));
   assign a_words = words_of(row_bytes(k, wide));
   assign b_words = words_of({2'b0, transpose ? k : n});
   assign d_words = words_of(gemm_d_bytes(word_i, mode));
-  assign tiles_n = (32'(n) + Edge - 1) / Edge;
-  assign tiles_k = (32'(k) + Edge - 1) / Edge;
-  assign n_edge  = 17'(tiles_n * Edge);
-  assign k_edge  = 17'(tiles_k * Edge);
+  assign n_edge  = 17'(32'(sizes_i.tiles_n) * Edge);
+  assign k_edge  = 17'(32'(sizes_i.tiles_k) * Edge);
 
   logic [16:0] c_rows, d_rows;
   assign c_rows = (wide && !requant) ? {m, 1'b0} : {1'b0, m};
@@ -155,7 +153,7 @@ module npu_legal_gemm
   localparam int unsigned QuarterLog = $clog2(Edge * Edge / LineBytes / 4);
   logic [19:0] tiles, weight_quarters, weight_lines, side_lines, position_lines;
   logic [2:0] reach_log;
-  assign tiles = 20'(tiles_k);
+  assign tiles = 20'(sizes_i.tiles_k);
 
   always_comb begin
     unique case (weight_bits(
@@ -203,7 +201,7 @@ module npu_legal_gemm
 
     // In units of 64 bytes, so that the factor stays short
     term_o[TermShare].valid = 1'b1;
-    term_o[TermShare].a     = 17'(tiles_n);
+    term_o[TermShare].a     = sizes_i.tiles_n;
     if (requant && mode.q == GemmQChannel) term_o[TermShare].b = 20'(8 * Edge / LineBytes);
     if (stream) begin
       term_o[TermShare].b = term_o[TermShare].b + weight_lines;

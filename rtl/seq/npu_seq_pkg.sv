@@ -140,6 +140,25 @@ package npu_seq_pkg;
     return (field[10:0] == '0) ? 16'd32768 : {1'b0, field[10:0], 4'b0};
   endfunction
 
+  // The largest that the dimensions of an instruction may be, and how many tile edges they touch
+  typedef struct packed {
+    dim_t        m;
+    dim_t        n;
+    dim_t        k;
+    logic [16:0] tiles_n;
+    logic [16:0] tiles_k;
+  } sizes_t;
+
+  function automatic sizes_t sizes_of(instr_t word, int unsigned edge_lanes);
+    sizes_t sizes;
+    sizes.m       = extent(word.m);
+    sizes.n       = extent(word.n);
+    sizes.k       = extent(word.k);
+    sizes.tiles_n = 17'((32'(sizes.n) + edge_lanes - 1) / edge_lanes);
+    sizes.tiles_k = 17'((32'(sizes.k) + edge_lanes - 1) / edge_lanes);
+    return sizes;
+  endfunction
+
   // Words of the tiles that hold the lanes of one tile edge of positions
   function automatic logic [17:0] tile_row_words(dim_t lanes, int unsigned edge_lanes);
     logic [31:0] tiles;

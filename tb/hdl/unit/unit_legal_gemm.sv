@@ -51,6 +51,7 @@ module unit_legal_gemm
       .word_i      (word),
       .has_prefix_i(1'b0),
       .prefix_i    ('0),
+      .sizes_i     (sizes_of(word, tile_edge(ArrayDim))),
       .bad_field_o (refused[f]),
       .bad_dim_o   (),
       .term_o      ()
