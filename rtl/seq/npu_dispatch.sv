@@ -113,8 +113,8 @@ module npu_dispatch
     .rst_ni,
     .start_i       (op_valid_o),
     .done_i,
-    .barrier_mask_i(word.m[NumEngines-1:0]),
-    .barrier_most_i(word.n),
+    .barrier_mask_i(kind_i.barrier),
+    .barrier_most_i(word.n[2:0]),
     .barrier_ok_o  (barrier_ok),
     .busy_o
   );
@@ -125,15 +125,17 @@ module npu_dispatch
   error_e error;
   mem_addr_t error_addr;
   logic [31:0] offset_q, length_q;  // where the next share begins; length of the stream
-  logic signed [32:0] left_q;  // from there to the end: less than none behind it
+  logic signed [32:0]
+      left_q, left_after;  // from there to the end, negative behind it; less a share
   logic argmax_seen_q;  // a GEMM since the last ARGMAX
   logic is_argmax, is_end, seek, no_gemm, share_missing, share_left, faulty;
   logic [31:0] seek_offset;
 
+  assign left_after = left_q - {1'b0, entry_i.share};
   assign is_argmax = word.opcode == OpArgmax;
   assign is_end = word.opcode == OpEnd;
   assign no_gemm = is_argmax && !argmax_seen_q;
-  assign share_missing = kind_i.takes_share && $signed({1'b0, entry_i.share}) > left_q;
+  assign share_missing = kind_i.takes_share && (left_q < 33'sd0 || left_after < 33'sd0);
   assign share_left = is_end && offset_q != '0 && left_q != '0;
   assign faulty        = entry_i.error != ErrNone || no_gemm || resolved.context_full ||
                          resolved.bad_address || resolved.bad_range || share_missing || share_left;
@@ -171,13 +173,13 @@ module npu_dispatch
 
   always_comb begin
     go = entry_valid_i && resolved.ready && !faulty && !progress_o.ended && !stop_i;
+    go &= barrier_ok;
     go &= !(kind_i.takes_share || seek) || ticket_ready_i;
     go &= extents_i.nothing || (kind_i.engine & ~op_ready_i) == '0;
     unique case (word.opcode)
-      OpBarrier: go &= barrier_ok;
-      OpArgmax:  go &= !busy_o[EngGemm];
-      OpEnd:     go &= all_idle;
-      default:   ;
+      OpArgmax: go &= !busy_o[EngGemm];
+      OpEnd:    go &= all_idle;
+      default:  ;
     endcase
   end
 
@@ -221,7 +223,7 @@ module npu_dispatch
         left_q   <= {1'b0, length_q} - {1'b0, seek_offset};
       end else if (kind_i.takes_share) begin
         offset_q <= offset_q + entry_i.share;
-        left_q   <= left_q - {1'b0, entry_i.share};
+        left_q   <= left_after;
       end
       if (is_argmax) argmax_seen_q <= 1'b0;
       else if (op_valid_o[EngGemm] && operations_o.gemm.argmax) argmax_seen_q <= 1'b1;

@@ -22,7 +22,7 @@ module npu_place
   input  entry_t     entry_i,      // a checked K/V transfer or EMBED, steady while valid_i
   input  dim_t       k_i,          // K/V: positions; steady while valid_i
   input  registers_t registers_i,  // machine registers, steady while valid_i
-  output place_t     place_o       // ready: EMBED 3, K/V 7, staged 9 cycles after valid_i
+  output place_t     place_o       // ready: EMBED 2, K/V 6, staged 8 cycles after valid_i
 );
 
   localparam int unsigned EdgeBits = $clog2(Edge);
@@ -83,7 +83,6 @@ module npu_place
     StEnd,         // the last product is added
     StRow,         // EMBED: its only product
     StRowEnd,
-    StJudge,       // what is wrong with the sums
     StDone
   } state_e;
 
@@ -122,17 +121,21 @@ module npu_place
   // ---------------------------------------------------------------------------------------------
   sum_t place_q;  // of the first head at position 0, then of the first position; EMBED: of row 0
   sum_t last_q;  // of the last head at position 0
-  sum_t end_q;  // of the piece of the last head
+  sum_t end_q;  // of the piece of the last head, perhaps without the last product
   sum_t stage_q;  // of the first position in the first head's staging tiles
   sum_t stage_last_q;  // of the last head's staging tiles
-  sum_t stage_end_q;
+  sum_t stage_end_q;  // without the last product
   sum_t tiles_q;  // that are touched
 
-  // What is wrong: nothing is dispatched after it
-  logic stage_outside, in_sram, bad_address, bad_range;
-  mem_addr_t mem, error_addr;
-  logic context_full_q, bad_address_q, bad_range_q;
-  mem_addr_t error_addr_q;
+  // What is wrong with the sums, as they are when the last product is added. Nothing is dispatched
+  // after it.
+  logic in_sram, memory_outside, stage_outside;
+  logic context_full_q, bad_address_q, bad_range_q, stage_blamed_q;
+  sum_t ending;
+  assign in_sram        = !regs.kv_in_memory;
+  assign ending         = end_q + (staged ? '0 : product_q);
+  assign memory_outside = !in_sram && ending > MemWords;
+  assign stage_outside  = staged && stage_end_q + product_q > sum_t'(SramWords);
 
   sum_t kv_start;
   assign kv_start = sum_t'(regs.kv_base[31:4]) +
@@ -140,10 +143,12 @@ module npu_place
 
   mem_addr_t base;
   logic off_words;
-  logic [SumW+4:0] rows_end;  // of EMBED, in bytes
+  sum_t row;  // of EMBED
+  logic [SumW+4:0] rows_end;  // in bytes
   assign base      = regs.bases[embed.base];
   assign off_words = base[3:0] != '0;
-  assign rows_end  = {1'b0, place_q, 4'b0} + (SumW + 5)'(entry_i.span);
+  assign row       = sum_t'(base[31:4]) + product_q;
+  assign rows_end  = {1'b0, row, 4'b0} + (SumW + 5)'(entry_i.span);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -159,7 +164,7 @@ module npu_place
       context_full_q <= 1'b0;
       bad_address_q  <= 1'b0;
       bad_range_q    <= 1'b0;
-      error_addr_q   <= '0;
+      stage_blamed_q <= 1'b0;
     end else if (done_i || !valid_i) begin
       state_q <= StLayer;
     end else begin
@@ -194,25 +199,18 @@ module npu_place
           state_q     <= StEnd;
         end
         StEnd: begin
-          if (staged) begin
-            stage_last_q <= sum_t'(word.dst) + product_q;
-            stage_end_q  <= stage_end_q + product_q;
-          end else begin
-            end_q <= end_q + product_q;
-          end
-          state_q <= StJudge;
+          stage_last_q   <= sum_t'(word.dst) + product_q;
+          context_full_q <= first_q + 34'(k_i) > 34'(regs.kv_cap);
+          bad_address_q  <= memory_outside;
+          bad_range_q    <= stage_outside || (in_sram && ending > sum_t'(SramWords));
+          stage_blamed_q <= stage_outside && !memory_outside;
+          state_q        <= StDone;
         end
         StRow:   state_q <= StRowEnd;
         StRowEnd: begin
-          place_q <= sum_t'(base[31:4]) + product_q;
-          state_q <= StJudge;
-        end
-        StJudge: begin
-          context_full_q <= !is_embed && first_q + 34'(k_i) > 34'(regs.kv_cap);
-          bad_address_q  <= bad_address;
-          bad_range_q    <= bad_range;
-          error_addr_q   <= error_addr;
-          state_q        <= StDone;
+          place_q       <= row;
+          bad_address_q <= !is_list && (off_words || rows_end > MemBytes);
+          state_q       <= StDone;
         end
         default: ;
       endcase
@@ -222,22 +220,13 @@ module npu_place
   // ---------------------------------------------------------------------------------------------
   // Result
   // ---------------------------------------------------------------------------------------------
-  assign in_sram       = !regs.kv_in_memory;
-  assign stage_outside = staged && stage_end_q > sum_t'(SramWords);
-  assign mem           = {place_q[27:0], is_embed ? base[3:0] : 4'b0};
+  mem_addr_t mem, error_addr;
+  assign mem = {place_q[27:0], is_embed ? base[3:0] : 4'b0};
 
   always_comb begin
-    bad_range   = 1'b0;
-    bad_address = 1'b0;
-    error_addr  = {last_q[27:0], 4'b0};
-    if (is_embed) begin
-      bad_address = !is_list && (off_words || rows_end > MemBytes);
-      error_addr  = mem;
-    end else begin
-      bad_address = !in_sram && end_q > MemWords;
-      bad_range   = stage_outside || (in_sram && end_q > sum_t'(SramWords));
-      if (!bad_address && stage_outside) error_addr = {stage_last_q[27:0], 4'b0};
-    end
+    error_addr = {last_q[27:0], 4'b0};
+    if (is_embed) error_addr = mem;
+    else if (stage_blamed_q) error_addr = {stage_last_q[27:0], 4'b0};
   end
 
   assign place_o = '{
@@ -248,7 +237,7 @@ module npu_place
           context_full: context_full_q,
           bad_address: bad_address_q,
           bad_range: bad_range_q,
-          error_addr: error_addr_q
+          error_addr: error_addr
       };
 
 endmodule

@@ -70,6 +70,7 @@ package npu_seq_pkg;
     logic                  refused;      // for an error that comes before all that need registers
     logic [NumEngines-1:0] engine;       // that takes it, one-hot; none: the sequencer itself
     logic                  takes_share;  // of the stream
+    logic [NumEngines-1:0] barrier;      // BARRIER: engines that it waits for
     logic                  waits;        // DMA, ARGMAX, LOOP: resolved in its second cycle
     logic                  needs_place;  // K/V, EMBED: where the data lies takes products
   } kind_t;
@@ -105,6 +106,9 @@ package npu_seq_pkg;
     kind.engine  = '0;
     if (engine_of(opcode) != EngSeq) kind.engine[engine_of(opcode)] = 1'b1;
     kind.takes_share = engine_of(opcode) != EngSeq && entry.share != '0;
+    kind.barrier     = entry.word.m[NumEngines-1:0];
+    if (kind.barrier == '0) kind.barrier = '1;  // all of them
+    if (opcode != OpBarrier) kind.barrier = '0;
     kind.waits       = opcode inside {OpDmaLoad, OpDmaStore, OpArgmax, OpLoop};
     kind.needs_place = opcode inside {OpKvAppend, OpKvRead, OpEmbed};
     return kind;

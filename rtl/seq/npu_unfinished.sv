@@ -12,22 +12,20 @@ module npu_unfinished
   input logic [NumEngines-1:0] start_i,  // an instruction goes to the engine's queue
   input logic [NumEngines-1:0] done_i,   // the engine has finished one
 
-  input  logic [NumEngines-1:0] barrier_mask_i,  // engines to wait for, 0 = all of them
-  input  logic [          15:0] barrier_most_i,  // instructions that each of them may have left
+  input  logic [NumEngines-1:0] barrier_mask_i,  // engines to wait for
+  input  logic [           2:0] barrier_most_i,  // instructions that each of them may have left
   output logic                  barrier_ok_o,    // none has more; without this cycle's changes
   output logic [NumEngines-1:0] busy_o           // the engine has unfinished instructions
 );
 
   localparam int unsigned CountW = 5;
   logic [CountW-1:0] count_q[NumEngines];
-  logic [NumEngines-1:0] mask;
-  assign mask = (barrier_mask_i == '0) ? '1 : barrier_mask_i;
 
   always_comb begin
     barrier_ok_o = 1'b1;
     for (int unsigned e = 0; e < NumEngines; e++) begin
       busy_o[e] = count_q[e] != '0;
-      if (mask[e] && 16'(count_q[e]) > barrier_most_i) barrier_ok_o = 1'b0;
+      if (barrier_mask_i[e] && count_q[e] > CountW'(barrier_most_i)) barrier_ok_o = 1'b0;
     end
   end
 
