@@ -8,9 +8,9 @@ module npu_ahead
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 (
-  input logic clk_i,   // clock
+  input logic clk_i,  // clock
   input logic rst_ni,  // reset, active low
-  input logic flush_i, // pulse: all are thrown away, and what is pushed in the same cycle
+  input logic flush_i, // pulse, a cycle after a LOOP leaves: all and what is pushed are thrown away
 
   input  logic   entry_valid_i,  // a checked instruction; stays until ready, or a flush
   output logic   entry_ready_o,  // taken; independent of entry_valid_i
@@ -19,7 +19,7 @@ module npu_ahead
   input logic [32:0] len_i,     // visible keys, POS + 1 - WSTART, while settled_i
   input logic        settled_i, // low in the cycle after POS or WINDOW has changed
 
-  output logic     entry_valid_o,  // the head; stays until ready, data stable, or a flush
+  output logic     entry_valid_o,  // the head; stays until ready, data stable; never with flush_i
   input  logic     entry_ready_i,  // it is dispatched; only with entry_valid_o
   output entry_t   entry_o,        // with entry_valid_o
   output extents_t extents_o,      // its dimensions, with entry_valid_o
@@ -74,7 +74,12 @@ module npu_ahead
     end
   end
 
-  // A flush comes a cycle after the LOOP that asks for it.
-  assign entry_valid_o = head_valid_q && !flush_i;
+  assign entry_valid_o = head_valid_q;
+
+`ifndef SYNTHESIS
+  NoHeadAtFlush_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) flush_i |-> !head_valid_q)
+  else $error("npu_ahead: the word behind a LOOP stands at the head when the LOOP is redirected");
+`endif
 
 endmodule

@@ -23,14 +23,14 @@ module npu_dispatch
   input start_state_t start_state_i, // its registers, and the length of its stream; with start_i
 
   input  logic     stop_i,         // the program ends: nothing is dispatched in this cycle
-  // The head: only while the registers are settled; stays until ready, data stable, but for a flush
+  // The head: only while the registers are settled; stays until ready, data stable
   input  logic     entry_valid_i,
   output logic     entry_ready_o,  // it is dispatched; only with entry_valid_i
   input  entry_t   entry_i,        // a checked instruction, with entry_valid_i
   input  extents_t extents_i,      // its dimensions, with entry_valid_i
   input  kind_t    kind_i,         // how it is dispatched, with entry_valid_i
 
-  // A cycle after a LOOP after which another word comes than the entry says: flushes the head
+  // A cycle after a LOOP after which another word comes than the entry says
   output redirect_t redirect_o,
 
   output machine_t        regs_o,    // machine registers as they are now, a level

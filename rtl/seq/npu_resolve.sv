@@ -17,7 +17,7 @@ module npu_resolve
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input logic       valid_i,      // entry_i is there; stays until done_i, or a flush
+  input logic       valid_i,      // entry_i is there; stays until done_i
   input logic       done_i,       // it leaves
   input entry_t     entry_i,      // the instruction at the head, steady while valid_i
   input extents_t   extents_i,    // its dimensions, steady while valid_i
