@@ -4,7 +4,8 @@
 // carries a tag for the datapath and may ask for an SRAM word. The steps come out in the same
 // order, each joined with the word it needs. One word can serve several consecutive steps: the
 // first asks for it (`read`), all but the last keep it (`keep`). Steps run ahead of the datapath by
-// up to Depth, which hides the SRAM's latency and arbitration.
+// up to Depth, which hides the SRAM's latency and arbitration. An address goes to the SRAM out of a
+// register, so that no walk's logic is in front of the crossbar.
 
 module npu_row_fetch #(
   parameter type TagT = logic,  // what the datapath must know of a step, any type
@@ -14,7 +15,7 @@ module npu_row_fetch #(
   input logic rst_ni, // reset, active low
 
   // Steps in
-  input  npu_pkg::row_step_t step_i,        // rd_req_o follows it
+  input  npu_pkg::row_step_t step_i,        // its address is asked for from the next cycle on
   output logic               step_ready_o,  // taken; may depend on step_i.read, not on valid
   input  TagT                step_tag_i,    // comes out beside the word, with step_i.valid
 
@@ -38,12 +39,24 @@ module npu_row_fetch #(
 
   entry_t head, entry;
   logic tag_ready, head_valid, addr_ready, data_valid;
+  logic ask_q, ask_room;  // ask_addr_q waits for its place in the reader
+  npu_pkg::sram_addr_t ask_addr_q;
 
   assign entry        = '{word: step_i.word, keep: step_i.keep, tag: step_tag_i};
-  assign step_ready_o = tag_ready && (!step_i.read || addr_ready);
+  assign ask_room     = !ask_q || addr_ready;
+  assign step_ready_o = tag_ready && (!step_i.read || ask_room);
   assign valid_o      = head_valid && (!head.word || data_valid);
   assign tag_o        = head.tag;
   assign empty_o      = !head_valid;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) ask_q <= 1'b0;
+    else if (ask_room) ask_q <= step_i.valid && step_i.read && tag_ready;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (ask_room) ask_addr_q <= step_i.addr;
+  end
 
   npu_fifo #(
     .DataT(entry_t),
@@ -51,7 +64,7 @@ module npu_row_fetch #(
   ) u_tags (
     .clk_i,
     .rst_ni,
-    .valid_i(step_i.valid && (!step_i.read || addr_ready)),
+    .valid_i(step_i.valid && (!step_i.read || ask_room)),
     .ready_o(tag_ready),
     .data_i (entry),
     .valid_o(head_valid),
@@ -64,9 +77,9 @@ module npu_row_fetch #(
   ) u_reader (
     .clk_i,
     .rst_ni,
-    .addr_valid_i(step_i.valid && step_i.read && tag_ready),
+    .addr_valid_i(ask_q),
     .addr_ready_o(addr_ready),
-    .addr_i      (step_i.addr),
+    .addr_i      (ask_addr_q),
     .data_valid_o(data_valid),
     .data_ready_i(valid_o && ready_i && head.word && !head.keep),
     .data_o      (word_o),
