@@ -27,6 +27,8 @@ OUTPUTS = (
     "add_o",
     "multiply_o[0]",
     "multiply_o[1]",
+    "recip_o",
+    "probability_o",
     *(f"exact_o[{operation}]" for operation in range(len(VecOp))),
 )
 
@@ -53,6 +55,18 @@ PLANTED = {
         "round_saturate_o",
     ),
     "a sum one bit too short": ("npu_fixed_pkg.sv", "SumBits = 41", "SumBits = 40", "total_o"),
+    "a bit below its nibble": (
+        "npu_recip.sv",
+        "7'(padded[4*n+:10] >> nibbles[n].place)",
+        "7'(padded[4*n+:9] >> nibbles[n].place)",
+        "recip_o",
+    ),
+    "a probability of one": (
+        "npu_rows_pkg.sv",
+        "if (twice[9] || twice[8:1] == 8'd255) return 8'd255;",
+        "if (twice[9]) return 8'd255;",
+        "probability_o",
+    ),
     "bounds in the wrong order": (
         "npu_vec_pkg.sv",
         "? below :",

@@ -44,6 +44,15 @@ package npu_rows_pkg;
     octet_t    numer;  // 16 bits, or 8 as the operation says; with valid
   } smx_numers_t;
 
+  // Probability of a numerator times the reciprocal of its sum: prod / 2^(8 + msb) rounded half up,
+  // at most 255. No numerator is larger than the sum, which keeps it below 2^9.
+  function automatic logic [7:0] probability(logic [31:0] prod, logic [4:0] msb);
+    logic [9:0] twice;
+    twice = 10'(prod[31:7] >> msb);
+    if (twice[9] || twice[8:1] == 8'd255) return 8'd255;
+    return twice[8:1] + 8'(twice[0]);
+  endfunction
+
   // The norms read their parameters, and each row for its sums and again to normalise it.
   typedef enum logic [1:0] {
     NormParam,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// First two stages of SOFTMAX: unpack an octet of scores to 16 bits, and keep the running maximum
-// of the row. Lanes that are not visible take part as the lowest score, which changes no maximum.
+// First two stages of SOFTMAX: unpack an octet of scores to 16 bits, where each two of them are
+// compared at once, and keep the running maximum of the row. Lanes that are not visible take part as the lowest score, which changes no maximum.
 // When an octet of a later pass leaves this block, the maximum beside it is that of its whole row.
 
 module npu_smx_max (
@@ -26,7 +26,8 @@ module npu_smx_max (
   logic unpack_valid_q, valid_q;
   smx_step_t unpack_step_q, step_q;
   logic [RowLanes-1:0] unpack_visible_q, visible_q;
-  octet_t unpack_q, score_q;
+  octet_t unpack, unpack_q, score_q;
+  logic [RowLanes/2-1:0][15:0] pair_q;  // the larger of each two of unpack_q
   logic signed [15:0] max_q;
 
   assign scores_o = '{
@@ -38,15 +39,16 @@ module npu_smx_max (
       };
   assign empty_o = !unpack_valid_q && !valid_q;
 
+  // Compared without signs, the highest bit being turned round, the carry alone chooses.
   function automatic logic signed [15:0] larger(logic signed [15:0] a, logic signed [15:0] b);
-    return (a > b) ? a : b;
+    return ({!a[15], a[14:0]} < {!b[15], b[14:0]}) ? b : a;
   endfunction
 
-  function automatic logic signed [15:0] largest(octet_t octet);
-    for (int unsigned span = RowLanes / 2; span > 0; span /= 2) begin
-      for (int unsigned l = 0; l < span; l++) octet[l] = larger(octet[l], octet[l+span]);
+  function automatic logic signed [15:0] largest(logic [RowLanes/2-1:0][15:0] scores);
+    for (int unsigned span = RowLanes / 4; span > 0; span /= 2) begin
+      for (int unsigned l = 0; l < span; l++) scores[l] = larger(scores[l], scores[l+span]);
     end
-    return octet[0];
+    return scores[0];
   endfunction
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -59,14 +61,21 @@ module npu_smx_max (
     end
   end
 
+  always_comb begin
+    for (int unsigned l = 0; l < RowLanes; l++) begin
+      automatic logic [7:0] narrow = tag_i.upper ? word_i[64+8*l+:8] : word_i[8*l+:8];
+      if (!tag_i.visible[l]) unpack[l] = Lowest;
+      else unpack[l] = score8_i ? 16'($signed(narrow)) : word_i[16*l+:16];
+    end
+  end
+
   always_ff @(posedge clk_i) begin
     if (advance_i && valid_i) begin
       unpack_step_q    <= tag_i.step;
       unpack_visible_q <= tag_i.visible;
-      for (int unsigned l = 0; l < RowLanes; l++) begin
-        automatic logic [7:0] narrow = tag_i.upper ? word_i[64+8*l+:8] : word_i[8*l+:8];
-        if (!tag_i.visible[l]) unpack_q[l] <= Lowest;
-        else unpack_q[l] <= score8_i ? 16'($signed(narrow)) : word_i[16*l+:16];
+      unpack_q         <= unpack;
+      for (int unsigned l = 0; l < RowLanes / 2; l++) begin
+        pair_q[l] <= larger(unpack[l], unpack[l+RowLanes/2]);
       end
     end
   end
@@ -77,7 +86,7 @@ module npu_smx_max (
       visible_q <= unpack_visible_q;
       score_q   <= unpack_q;
       if (unpack_step_q.pass == SmxPassMax) begin
-        max_q <= larger(largest(unpack_q), unpack_step_q.first ? Lowest : max_q);
+        max_q <= larger(largest(pair_q), unpack_step_q.first ? Lowest : max_q);
       end
     end
   end

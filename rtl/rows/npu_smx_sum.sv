@@ -26,7 +26,6 @@ module npu_smx_sum (
 );
 
   import npu_pkg::*;
-  import npu_fixed_pkg::*;
   import npu_isa_pkg::*;
   import npu_rows_pkg::*;
 
@@ -73,7 +72,7 @@ module npu_smx_sum (
   assign sum_done = sum_valid_q && pass_q == SmxPassSum && last_q;
 
   npu_recip u_recip (
-    .sum_i  (sum_done ? sum_q : '0),
+    .sum_i  (sum_q),
     .recip_o(recip),
     .msb_o  (msb)
   );
@@ -100,10 +99,7 @@ module npu_smx_sum (
     octet_last  = prob ? prod_last_q : numers_i.step.last;
     octet       = numers_i.numer;
     if (prob && prod_valid_q) begin
-      for (int unsigned l = 0; l < RowLanes; l++) begin
-        octet[l] = round_saturate(acc_t'({1'b0, prod_q[l]}), 6'd8 + 6'(msb_q), 1'b1);
-        if (octet[l] > 16'd255) octet[l] = 16'd255;
-      end
+      for (int unsigned l = 0; l < RowLanes; l++) octet[l] = 16'(probability(prod_q[l], msb_q));
     end
     narrow = '0;
     if (octet_valid) begin
@@ -133,6 +129,12 @@ module npu_smx_sum (
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    octet_valid && octet_last && out_i != SmxOutNumer16 |-> half_q)
   else $error("npu_smx_sum: a row of bytes ends inside a word");
+  for (genvar l = 0; l < int'(RowLanes); l++) begin : gen_lane
+    SmallProduct_A :
+    assert property (@(posedge clk_i) disable iff (!rst_ni)
+                     prod_valid_q |-> prod_q[l] >> (6'd17 + 6'(msb_q)) == '0)
+    else $error("npu_smx_sum: a numerator is larger than the sum of its row");
+  end
   OneResult_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) !(word_o.valid && sum_valid_o))
   else $error("npu_smx_sum: a word and a row sum in the same cycle");

@@ -7,7 +7,8 @@
 // its position minus the window; it may be empty.
 // The passes of a row follow each other without a gap, because the datapath behind is one pipeline
 // in which the maximum (and the sum) is complete before the next pass reaches the stage that uses
-// it. Addresses are running sums.
+// it. Addresses are running sums. Where the next row begins, and what it sees, is found in two
+// cycles while the walk goes over this one, which takes three steps at least.
 
 module npu_smx_walk (
   input logic clk_i,  // clock
@@ -31,18 +32,20 @@ module npu_smx_walk (
   typedef logic [32:0] place_t;  // number of positions up to that of a row, without overflow
 
   typedef struct packed {
-    dim_t first;
-    dim_t stop;   // one past the last; equal to `first` if the row sees nothing
+    logic some;   // the row sees a column
+    dim_t first;  // zero if it sees none
+    dim_t stop;   // one past the last; zero if it sees none
   } span_t;
 
-  function automatic span_t visible_columns(logic causal, logic [31:0] window, place_t seen,
+  function automatic span_t visible_columns(logic causal, logic [31:0] window, place_t places,
                                             dim_t cols);
-    place_t skipped, stop;
-    skipped = (window != '0 && seen > place_t'(window)) ? seen - place_t'(window) : '0;
-    stop    = (seen < place_t'(cols)) ? seen : place_t'(cols);
-    if (!causal) return '{first: '0, stop: cols};
-    if (skipped >= stop) return '{first: '0, stop: '0};
-    return '{first: dim_t'(skipped), stop: dim_t'(stop)};
+    logic cut, none;
+    cut = causal && window != '0 && places > place_t'(window);
+    none = cut && places >= place_t'(window) + place_t'(cols);
+    visible_columns.some = !none;
+    visible_columns.first = (cut && !none) ? dim_t'(places - place_t'(window)) : '0;
+    visible_columns.stop = (causal && places < place_t'(cols)) ? dim_t'(places) : cols;
+    if (none) visible_columns.stop = '0;
   endfunction
 
   function automatic dim_t less8(dim_t columns);
@@ -53,17 +56,22 @@ module npu_smx_walk (
   /* verilator lint_off UNUSEDSIGNAL */
   smx_operation_t op_q, op;
   /* verilator lint_on UNUSEDSIGNAL */
-  logic active_q, first_q, upper_q, kept_q;
+  logic active_q, first_q, upper_q, read_q, word_q;
   smx_pass_e pass_q, pass_next;
   sram_addr_t row_q, row_next, addr_q;  // start of the row, current word
   dim_t rows_left_q;
-  dim_t head_row_q;  // row inside its head
-  place_t seen_q, seen_next;
   span_t span_q, span_next;  // visible columns of the row
   dim_t skip_q, rem_q;  // columns from this octet on: until the first visible one, past the last
   dim_t begin_at;  // column at which a pass begins
   logic [13:0] left_q, octets;  // octets of the row still to write, and of a whole row
-  logic fire, last, new_pass, new_row, head_end;
+  logic fire, last, new_pass, new_row, first_word, word_next, keep;
+
+  // The next row. After a row has begun, its place is found in one cycle, and its span in another.
+  logic [1:0] ahead_q;
+  dim_t head_left_q;  // rows of the head from this one on, then from the next one on
+  place_t seen_q, seen;
+  sram_addr_t row_ahead_q;
+  span_t span_ahead_q, visible;
 
   // Twice the number of 16-column groups.
   assign octets = 14'({12'((17'(op.cols) + 17'd15) >> 4), 1'b0});
@@ -71,35 +79,40 @@ module npu_smx_walk (
   assign fire = active_q && step_ready_i;
   assign last = (pass_q == SmxPassOut) ? left_q == 14'd1 : rem_q <= 16'd8;
   assign new_pass = start_i || (fire && last);
-  assign new_row = start_i || pass_q == SmxPassOut;  // with new_pass
-  assign head_end = head_row_q + 1'b1 == op_q.rows_per_head;
+  assign new_row = !active_q || pass_q == SmxPassOut;  // with new_pass
 
-  // Row and pass that begin with new_pass
-  assign op = start_i ? op_i : op_q;
-  assign seen_next = (start_i || head_end) ? place_t'(op.pos) + 1'b1 : seen_q + 1'b1;
-  assign span_next = new_row ? visible_columns(op.causal, op.window, seen_next, op.cols) : span_q;
+  // Row and pass that begin with new_pass. An idle walk has the operation in its place before it
+  // starts, so that start_i chooses nothing.
+  assign op = active_q ? op_q : op_i;
+  assign seen = active_q ? seen_q : place_t'(op_i.pos) + 1'b1;
+  assign visible = visible_columns(op.causal, op.window, seen, op.cols);
 
   always_comb begin
     pass_next = SmxPassOut;
     if (new_row) pass_next = SmxPassMax;
     else if (pass_q == SmxPassMax && op_q.out == SmxOutProb8) pass_next = SmxPassSum;
-    row_next = row_q;
-    if (start_i) row_next = op_i.src;
-    else if (new_row) row_next = row_q + op_q.src_pitch;
-    begin_at = (pass_next == SmxPassOut) ? '0 : {span_next.first[15:3], 3'd0};
+    row_next  = row_q;
+    span_next = span_q;
+    if (!active_q) begin
+      row_next  = op_i.src;
+      span_next = visible;
+    end else if (new_row) begin
+      row_next  = row_ahead_q;
+      span_next = span_ahead_q;
+    end
+    // Only the last pass goes over columns in front of the first visible one.
+    begin_at   = {span_next.first[15:3], 3'd0};
+    first_word = span_next.some;
+    if (pass_next == SmxPassOut) begin
+      begin_at   = '0;
+      first_word = span_q.some && span_q.first < 16'd8;
+    end
   end
 
   assign active_o = active_q;
-  logic needs_word, keep;
-  assign needs_word = skip_q < 16'd8 && rem_q != '0;
-  assign keep = needs_word && op_q.score8 && !upper_q && rem_q > 16'd8;
-  assign step_o = '{
-          valid: active_q,
-          read: needs_word && !kept_q,
-          word: needs_word,
-          keep: keep,
-          addr: addr_q
-      };
+  assign keep = word_q && op_q.score8 && !upper_q && rem_q > 16'd8;
+  assign word_next = skip_q < 16'd16 && rem_q > 16'd8;
+  assign step_o = '{valid: active_q, read: read_q, word: word_q, keep: keep, addr: addr_q};
 
   always_comb begin
     step_tag_o.step  = '{pass: pass_q, first: first_q, last: last};
@@ -116,12 +129,11 @@ module npu_smx_walk (
       pass_q      <= SmxPassMax;
       first_q     <= 1'b0;
       upper_q     <= 1'b0;
-      kept_q      <= 1'b0;
+      word_q      <= 1'b0;
+      read_q      <= 1'b0;
       row_q       <= '0;
       addr_q      <= '0;
       rows_left_q <= '0;
-      head_row_q  <= '0;
-      seen_q      <= '0;
       span_q      <= '0;
       skip_q      <= '0;
       rem_q       <= '0;
@@ -135,19 +147,16 @@ module npu_smx_walk (
       rem_q   <= span_next.stop - begin_at;
       left_q  <= octets;
       upper_q <= op.score8 && begin_at[3];
-      kept_q  <= 1'b0;
+      word_q  <= first_word;
+      read_q  <= first_word;
       addr_q  <= row_next + (op.score8 ? begin_at >> 4 : begin_at >> 3);
       if (start_i) begin
         active_q    <= 1'b1;
         op_q        <= op_i;
         rows_left_q <= op_i.rows;
-        head_row_q  <= '0;
-        seen_q      <= seen_next;
       end else if (new_row) begin
         active_q    <= rows_left_q != 16'd1;
         rows_left_q <= rows_left_q - 1'b1;
-        head_row_q  <= head_end ? '0 : head_row_q + 1'b1;
-        seen_q      <= seen_next;
       end
     end else if (fire) begin
       first_q <= 1'b0;
@@ -155,8 +164,31 @@ module npu_smx_walk (
       rem_q   <= less8(rem_q);
       left_q  <= left_q - 1'b1;
       upper_q <= op_q.score8 && !upper_q;
-      kept_q  <= keep;
+      word_q  <= word_next;
+      read_q  <= word_next && !keep;
       if (!op_q.score8 || upper_q) addr_q <= addr_q + 1'b1;
+    end
+  end
+
+  // The next row
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      ahead_q      <= '0;
+      head_left_q  <= '0;
+      seen_q       <= '0;
+      row_ahead_q  <= '0;
+      span_ahead_q <= '0;
+    end else begin
+      ahead_q <= {ahead_q[0], new_pass && new_row};
+      if (start_i) begin
+        head_left_q <= op_i.rows_per_head;
+        seen_q      <= seen;
+      end else if (ahead_q[0]) begin
+        head_left_q <= (head_left_q == 16'd1) ? op_q.rows_per_head : head_left_q - 1'b1;
+        seen_q      <= (head_left_q == 16'd1) ? place_t'(op_q.pos) + 1'b1 : seen_q + 1'b1;
+        row_ahead_q <= row_q + op_q.src_pitch;
+      end
+      if (ahead_q[1]) span_ahead_q <= visible;
     end
   end
 
@@ -168,6 +200,9 @@ module npu_smx_walk (
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    start_i |-> op_i.rows != '0 && op_i.cols != '0 && op_i.rows_per_head != '0)
   else $error("npu_smx_walk: an operation without rows, columns or rows per head");
+  AheadInTime_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) fire && last && new_row |-> ahead_q == '0)
+  else $error("npu_smx_walk: a row ends before the next one's place is known");
 `endif
 
 endmodule

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arithmetic of post-processing and VEC beside the same formulas written down plainly, in 64
-// bits, with saturation by comparison. Every output is 1 for all inputs; `make synth` proves it.
+// The arithmetic of post-processing, SOFTMAX and VEC beside the same formulas written down plainly,
+// in 64 bits, with saturation by comparison. Every output is 1 for all inputs; `make synth` proves
+// it.
 
 module npu_arithmetic_proof
   import npu_fixed_pkg::*;
@@ -27,6 +28,12 @@ module npu_arithmetic_proof
   output logic product_o,
   output logic add_o,
   output logic [1:0] multiply_o,  // one factor being one
+
+  input logic [31:0] sum_i,
+  input logic [31:0] numerator_i,  // times the reciprocal; below 2^(17 + msb_i), else of no effect
+  input logic [4:0] msb_i,
+  output logic recip_o,
+  output logic probability_o,
 
   input logic signed [15:0] a_i,
   input logic signed [15:0] b_i,
@@ -118,6 +125,45 @@ module npu_arithmetic_proof
 
   assign multiply_o[0] = multiply_is_plain(multiplies, value_i[7:0], 8'sd1);
   assign multiply_o[1] = multiply_is_plain(multiplies, 8'sd1, second_i[7:0]);
+
+  // ---------------------------------------------------------------------------------------------
+  // SOFTMAX
+  // ---------------------------------------------------------------------------------------------
+  typedef logic [127:0][15:0] recips_t;
+
+  function automatic recips_t plain_recips();
+    for (int unsigned i = 0; i < 128; i++) begin
+      plain_recips[i] = 16'((64'd33554432 / (64'd257 + 64'd2 * 64'(i)) + 64'd1) / 64'd2);
+    end
+  endfunction
+
+  localparam recips_t PlainRecips = plain_recips();
+
+  logic [15:0] recip, recip_plain;
+  logic [4:0] msb, msb_plain;
+  logic [6:0] index_plain;
+
+  npu_recip u_recip (
+    .sum_i,
+    .recip_o(recip),
+    .msb_o  (msb)
+  );
+
+  always_comb begin
+    msb_plain = '0;
+    for (int unsigned i = 0; i < 32; i++) if (sum_i[i]) msb_plain = 5'(i);
+    index_plain = 7'((39'(sum_i) << 7) >> msb_plain);
+    recip_plain = PlainRecips[index_plain];
+    if (sum_i == '0) recip_plain = '0;
+  end
+
+  assign recip_o = recip == recip_plain && msb == msb_plain;
+
+  plain_t ratio, ratio_plain;
+  assign ratio = plain_t'({56'd0, npu_rows_pkg::probability(numerator_i, msb_i)});
+  assign ratio_plain = plain_shift(plain_t'({32'd0, numerator_i}), 6'd8 + 6'(msb_i));
+  assign probability_o = numerator_i >> (6'd17 + 6'(msb_i)) != '0 ||
+                         ratio == ((ratio_plain > 64'sd255) ? 64'sd255 : ratio_plain);
 
   // ---------------------------------------------------------------------------------------------
   // VEC, each operation for itself
