@@ -29,6 +29,7 @@ OUTPUTS = (
     "multiply_o[1]",
     "recip_o",
     "probability_o",
+    "norm_output_o",
     *(f"exact_o[{operation}]" for operation in range(len(VecOp))),
 )
 
@@ -66,6 +67,12 @@ PLANTED = {
         "if (twice[9] || twice[8:1] == 8'd255) return 8'd255;",
         "if (twice[9]) return 8'd255;",
         "probability_o",
+    ),
+    "a norm that wraps far away": (
+        "npu_rows_pkg.sv",
+        "near &= is_16 || y[17:9] == {9{halves[37]}};",
+        "",
+        "norm_output_o",
     ),
     "bounds in the wrong order": (
         "npu_vec_pkg.sv",

@@ -60,13 +60,14 @@ module npu_norm_pipe (
 
   // Back: difference, scaled, quotient, product
   logic diff_valid_q, scaled_valid_q, quot_valid_q, prod_valid_q;
-  out_tag_t diff_tag_q, scaled_tag_q, quot_tag_q, prod_tag_q;
+  out_tag_t diff_tag_q, scaled_tag_q, quot_tag_q;
+  logic prod_last_q, prod_upper_q;  // of the row; octet that fills a word of int8
   norm_scale_t diff_scale_q;
   logic [5:0] scaled_half_q;
   logic [RowLanes-1:0][31:0] diff_q;
   logic [RowLanes-1:0][46:0] scaled_q;
   logic [RowLanes-1:0][19:0] quot_q;
-  logic [RowLanes-1:0][36:0] prod_q;
+  norm_halves_t [RowLanes-1:0] prod_q;
   norm_record_t [RowLanes-1:0] record_q;
 
   // Packing
@@ -161,10 +162,17 @@ module npu_norm_pipe (
       end
     end
     if (back && quot_valid_q) begin
-      prod_tag_q <= quot_tag_q;
-      record_q   <= record_i;
+      prod_last_q  <= quot_tag_q.last;
+      prod_upper_q <= quot_tag_q.octet[0];
+      record_q     <= record_i;
       for (int unsigned l = 0; l < RowLanes; l++) begin
-        prod_q[l] <= 37'($signed(quot_q[l])) * 37'(record_i[l].gain);
+        prod_q[l] <= norm_coarse(
+            37'($signed(quot_q[l])) * 37'(record_i[l].gain), record_i[l].shift
+        );
+        if (4'(l) >= quot_tag_q.lanes) begin
+          prod_q[l]        <= '0;
+          record_q[l].bias <= '0;
+        end
       end
     end
   end
@@ -173,28 +181,20 @@ module npu_norm_pipe (
     octet = '0;
     if (prod_valid_q) begin
       for (int unsigned l = 0; l < RowLanes; l++) begin
-        automatic logic [5:0] shift = record_q[l].shift;
-        automatic
-        logic signed [37:0]
-        y = 38'(round_shift(
-            acc_t'($signed(prod_q[l])), shift
-        )) + 38'(record_q[l].bias);
-        if (4'(l) < prod_tag_q.lanes) begin
-          octet[l] = round_saturate(acc_t'(y), '0, out16_i);
-        end
+        octet[l] = norm_output(prod_q[l], record_q[l].shift[3:0], record_q[l].bias, out16_i);
       end
     end
     for (int unsigned l = 0; l < RowLanes; l++) narrow[8*l+:8] = octet[l][7:0];
   end
 
   // Words: one octet of int16, or two of int8
-  assign word_valid = prod_valid_q && (out16_i || prod_tag_q.octet[0] || prod_tag_q.last);
+  assign word_valid = prod_valid_q && (out16_i || prod_upper_q || prod_last_q);
 
   always_comb begin
     word_o.valid = word_valid;
-    word_o.last  = prod_tag_q.last;
+    word_o.last  = prod_last_q;
     if (out16_i) word_o.data = word_t'(octet);
-    else if (prod_tag_q.octet[0]) word_o.data = {narrow, low_q};
+    else if (prod_upper_q) word_o.data = {narrow, low_q};
     else word_o.data = {64'd0, narrow};
   end
 

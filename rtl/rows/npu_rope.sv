@@ -41,9 +41,10 @@ module npu_rope (
   // Form of the instruction
   assign last_pair = (op_i.cols >> 1) - 1'b1;
 
+  // An idle walk has the form of the operation in its place before it starts.
   always_comb begin
     form = form_q;
-    if (start_i) begin
+    if (!walk_active) begin
       form.pairs      = op_i.pairs;
       form.last_chunk = last_pair >> 4;
       form.tail       = 5'(last_pair[3:0]) + 1'b1;
@@ -53,7 +54,7 @@ module npu_rope (
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) form_q <= '0;
-    else form_q <= form;
+    else if (start_i) form_q <= form;
   end
 
   npu_rope_walk u_walk (

@@ -17,7 +17,7 @@ module npu_rope_walk (
   // ROPE of at least a row, a head and two lanes, with start_i
   input npu_operation_pkg::nrm_operation_t op_i,
   /* verilator lint_on UNUSEDSIGNAL */
-  input npu_rows_pkg::rope_form_t form_i,  // of the operation, with start_i and steady after
+  input npu_rows_pkg::rope_form_t form_i,  // of op_i while active_o is low, then steady
   // From the cycle after start_i until the last unit of work is taken
   output logic active_o,
 
@@ -45,7 +45,7 @@ module npu_rope_walk (
 
   // The first word of the second lanes: read on its own, together with that of the first, or not
   // at all where they begin with a word.
-  assign joined = !form_i.pairs && form_i.last_chunk == '0 && !form_i.tail[4];
+  assign joined = active_q && !form_i.pairs && form_i.last_chunk == '0 && !form_i.tail[4];
   assign early  = !form_i.pairs && form_i.last_chunk != '0 && !form_i.tail[4];
 
   npu_pkg::sram_addr_t addr;
@@ -57,9 +57,9 @@ module npu_rope_walk (
   assign row_end = heads_left_q == 16'd1;  // with head_end
   assign new_head = start_i || (fire && head_end);
 
-  // Head that begins with new_head
-  assign row_next = start_i ? op_i.src : row_end ? row_q + pitch_q : row_q;
-  assign head_next = (start_i || row_end) ? row_next : head_q + form_i.words;
+  // Head that begins with new_head: of the operation while none is under way
+  assign row_next = !active_q ? op_i.src : row_end ? row_q + pitch_q : row_q;
+  assign head_next = (!active_q || row_end) ? row_next : head_q + form_i.words;
 
   always_comb begin
     unique case (state_q)
@@ -110,7 +110,7 @@ module npu_rope_walk (
       if (new_head) begin
         first_q <= 1'b1;
         group_q <= '0;
-        pairs_q <= start_i ? op_i.cols >> 1 : half_q;
+        pairs_q <= active_q ? half_q : op_i.cols >> 1;
         row_q   <= row_next;
         head_q  <= head_next;
         a_q     <= head_next;

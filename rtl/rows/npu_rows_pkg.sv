@@ -130,4 +130,36 @@ package npu_rows_pkg;
     logic [15:0]       gain;
   } norm_record_t;
 
+  // Last step of the norms, in two parts: product / 2^shift rounded half up, plus the bias,
+  // saturated to 16 bits or to 8. The first part shifts by a multiple of 16 and leaves halves.
+  typedef logic signed [37:0] norm_halves_t;
+
+  function automatic norm_halves_t norm_coarse(logic signed [36:0] product, logic [5:0] shift);
+    return $signed({product, 1'b0}) >>> {shift[5:4], 4'd0};
+  endfunction
+
+  // The second part shifts by the rest. As in `round_saturate` the longest step is taken first, and
+  // what no shorter one brings down must be copies of the sign: a quotient of more than a bit above
+  // the result saturates whatever the bias is. Halves and bias are added in one sum.
+  function automatic logic signed [15:0] norm_output(norm_halves_t halves, logic [3:0] shift,
+                                                     logic signed [7:0] bias, logic is_16);
+    logic negative, near, fits;
+    norm_halves_t y, above;
+    logic signed [18:0] sum;
+    y    = halves;
+    near = 1'b1;
+    for (int unsigned step = 16; step != 0; step >>= 1) begin
+      if ((32'(shift) & step) != 0) y >>>= step;
+      above = y >>> (16 + step);
+      near &= above == {38{halves[37]}};
+      y = (y <<< (21 - step)) >>> (21 - step);
+    end
+    near &= is_16 || y[17:9] == {9{halves[37]}};
+    sum      = 19'($signed(y[17:0])) + 19'($signed({bias, 1'b1}));
+    fits     = is_16 ? sum[18:16] == {3{sum[18]}} : sum[10:8] == {3{sum[10]}};
+    negative = near ? (is_16 ? sum[18] : sum[10]) : halves[37];
+    if (near && fits) return sum[16:1];
+    return {negative, {8{negative ^ is_16}}, {7{!negative}}};
+  endfunction
+
 endpackage

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arithmetic of post-processing, SOFTMAX and VEC beside the same formulas written down plainly,
-// in 64 bits, with saturation by comparison. Every output is 1 for all inputs; `make synth` proves
-// it.
+// The arithmetic of post-processing, SOFTMAX, the norms and VEC beside the same formulas written
+// down plainly, in 64 bits, with saturation by comparison. Every output is 1 for all inputs; `make
+// synth` proves it.
 
 module npu_arithmetic_proof
   import npu_fixed_pkg::*;
@@ -34,6 +34,10 @@ module npu_arithmetic_proof
   input logic [4:0] msb_i,
   output logic recip_o,
   output logic probability_o,
+
+  input logic signed [36:0] scaled_i,  // by the gain
+  input logic signed [7:0] norm_bias_i,
+  output logic norm_output_o,
 
   input logic signed [15:0] a_i,
   input logic signed [15:0] b_i,
@@ -127,7 +131,7 @@ module npu_arithmetic_proof
   assign multiply_o[1] = multiply_is_plain(multiplies, 8'sd1, second_i[7:0]);
 
   // ---------------------------------------------------------------------------------------------
-  // SOFTMAX
+  // SOFTMAX and the norms
   // ---------------------------------------------------------------------------------------------
   typedef logic [127:0][15:0] recips_t;
 
@@ -164,6 +168,14 @@ module npu_arithmetic_proof
   assign ratio_plain = plain_shift(plain_t'({32'd0, numerator_i}), 6'd8 + 6'(msb_i));
   assign probability_o = numerator_i >> (6'd17 + 6'(msb_i)) != '0 ||
                          ratio == ((ratio_plain > 64'sd255) ? 64'sd255 : ratio_plain);
+
+  assign norm_output_o = plain_t'($signed(
+      npu_rows_pkg::norm_output(
+          npu_rows_pkg::norm_coarse(scaled_i, shift_i), shift_i[3:0], norm_bias_i, is_16_i
+      )
+  )) == plain_saturate(
+      plain_shift(plain_t'(scaled_i), shift_i) + plain_t'(norm_bias_i), is_16_i
+  );
 
   // ---------------------------------------------------------------------------------------------
   // VEC, each operation for itself
