@@ -31,7 +31,13 @@ module npu_norm #(
   input  logic               word_ready_i, // taken; may come without word_o.valid
 
   input  npu_stream_pkg::share_line_t share_i,  // header first, then the records of 16 columns each
-  output npu_stream_pkg::share_take_t share_o   // ready: a level while lines are missing
+  output npu_stream_pkg::share_take_t share_o,  // ready: a level while lines are missing
+
+  // Multipliers for ROPE
+  input logic rope_i,  // they are lent: a level, only while busy_o and fetch_valid_i are low
+  input npu_rows_pkg::rope_work_t work_i,  // only with rope_i
+  // One cycle after work_i.multiply, until the next
+  output npu_rows_pkg::rope_products_t products_o
 );
 
   import npu_pkg::*;
@@ -129,7 +135,10 @@ module npu_norm #(
     .record_i     (record),
     .word_o,
     .word_ready_i,
-    .empty_o      (pipe_empty)
+    .empty_o      (pipe_empty),
+    .rope_i,
+    .work_i,
+    .products_o
   );
 
 `ifndef SYNTHESIS

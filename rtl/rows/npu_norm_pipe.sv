@@ -4,7 +4,8 @@
 // that gives x^2 for the sums or N * x for the output. The output goes on as d = N * x - S1, d * R,
 // q = sat20(rs(d * R, 2 + j)), q * G, and y = sat(rs(q * G, shG) + bias), packed into words. The
 // front waits until the scale of the row and the parameters of the octet have arrived; the rest
-// stands still only while the write queue is full.
+// stands still only while the write queue is full. ROPE, which never works at the same time, has its
+// products from the first and the last multipliers.
 
 module npu_norm_pipe (
   input logic clk_i,  // clock
@@ -34,7 +35,13 @@ module npu_norm_pipe (
   output npu_pkg::row_word_t word_o,       // 8 or 16 columns; stays until ready
   input  logic               word_ready_i, // taken; may depend on word_o.valid
 
-  output logic empty_o  // no stage holds an octet
+  output logic empty_o,  // no stage holds an octet
+
+  // Multipliers for ROPE
+  input logic rope_i,  // they are lent: a level, only while empty_o and !valid_i
+  input npu_rows_pkg::rope_work_t work_i,  // only with rope_i
+  // One cycle after work_i.multiply, until the next
+  output npu_rows_pkg::rope_products_t products_o
 );
 
   import npu_pkg::*;
@@ -69,6 +76,11 @@ module npu_norm_pipe (
   logic [RowLanes-1:0][19:0] quot_q;
   norm_halves_t [RowLanes-1:0] prod_q;
   norm_record_t [RowLanes-1:0] record_q;
+
+  // Factors
+  octet_t mul_factor;
+  logic [RowLanes-1:0][16:0] prod_factor;
+  logic [RowLanes-1:0][5:0] prod_shift;
 
   // Packing
   octet_t octet;
@@ -113,12 +125,27 @@ module npu_norm_pipe (
     end
   end
 
+  // Factors
+  always_comb begin
+    for (int unsigned l = 0; l < RowLanes; l++) begin
+      mul_factor[l]  = (unpack_tag_q.kind == NormPassSum) ? unpack_q[l] : cols_i;
+      prod_factor[l] = {1'b0, record_i[l].gain};
+      prod_shift[l]  = record_i[l].shift;
+      if (rope_i) begin
+        mul_factor[l]  = work_i.turns[l%4][0];
+        prod_factor[l] = 17'($signed(work_i.turns[l%4][1]));
+        prod_shift[l]  = '0;
+      end
+    end
+  end
+
   // Front
   always_ff @(posedge clk_i) begin
-    if (front && valid_i) begin
-      unpack_tag_q <= tag_i;
+    if (front && valid_i) unpack_tag_q <= tag_i;
+    if ((front && valid_i) || work_i.load) begin
       for (int unsigned l = 0; l < RowLanes; l++) begin
         unpack_q[l] <= (4'(l) < tag_i.lanes) ? word_i[16*l+:16] : '0;
+        if (rope_i) unpack_q[l] <= 16'($signed(work_i.lanes[l]));
       end
     end
   end
@@ -134,9 +161,10 @@ module npu_norm_pipe (
     if (front && unpack_valid_q) begin
       mul_tag_q   <= unpack_tag_q;
       octet_sum_q <= octet_sum;
+    end
+    if ((front && unpack_valid_q) || work_i.multiply) begin
       for (int unsigned l = 0; l < RowLanes; l++) begin
-        automatic logic [15:0] factor = (unpack_tag_q.kind == NormPassSum) ? unpack_q[l] : cols_i;
-        mul_q[l] <= 32'($signed(unpack_q[l])) * 32'($signed(factor));
+        mul_q[l] <= 32'($signed(unpack_q[l])) * 32'($signed(mul_factor[l]));
       end
     end
   end
@@ -155,25 +183,32 @@ module npu_norm_pipe (
         scaled_q[l] <= 47'($signed(diff_q[l])) * 47'(diff_scale_q.recip);
       end
     end
-    if (back && scaled_valid_q) begin
-      quot_tag_q <= scaled_tag_q;
+    if (back && scaled_valid_q) quot_tag_q <= scaled_tag_q;
+    if ((back && scaled_valid_q) || work_i.load) begin
       for (int unsigned l = 0; l < RowLanes; l++) begin
         quot_q[l] <= round_saturate_20(scaled_q[l], scaled_half_q + 6'd2);
+        if (rope_i) quot_q[l] <= 20'($signed(work_i.lanes[l]));
       end
     end
-    if (back && quot_valid_q) begin
+    if ((back && quot_valid_q) || work_i.multiply) begin
       prod_last_q  <= quot_tag_q.last;
       prod_upper_q <= quot_tag_q.octet[0];
       record_q     <= record_i;
       for (int unsigned l = 0; l < RowLanes; l++) begin
         prod_q[l] <= norm_coarse(
-            37'($signed(quot_q[l])) * 37'(record_i[l].gain), record_i[l].shift
+            37'($signed(quot_q[l])) * 37'($signed(prod_factor[l])), prod_shift[l]
         );
-        if (4'(l) >= quot_tag_q.lanes) begin
+        if (!rope_i && 4'(l) >= quot_tag_q.lanes) begin
           prod_q[l]        <= '0;
           record_q[l].bias <= '0;
         end
       end
+    end
+  end
+
+  always_comb begin
+    for (int unsigned l = 0; l < RowLanes; l++) begin
+      products_o[l] = {prod_q[l][24:1], mul_q[l][23:0]};
     end
   end
 
@@ -201,5 +236,14 @@ module npu_norm_pipe (
   always_ff @(posedge clk_i) begin
     if (back && prod_valid_q) low_q <= narrow;
   end
+
+`ifndef SYNTHESIS
+  LentWhenIdle_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) rope_i |-> empty_o && !valid_i)
+  else $error("npu_norm_pipe: a norm works while ROPE has its multipliers");
+  WorkWhenLent_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) work_i.load || work_i.multiply |-> rope_i)
+  else $error("npu_norm_pipe: ROPE uses multipliers that it does not have");
+`endif
 
 endmodule

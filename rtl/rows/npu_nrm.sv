@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Engine of LAYERNORM, RMSNORM and ROPE: the norms and the rotation behind one queue, with the SRAM
-// ports between them. One instruction at a time.
+// ports between them, on the same multipliers. One instruction at a time.
 
 module npu_nrm #(
   // Longest row of a norm in columns, a multiple of 16 from 32 to 8192
@@ -41,6 +41,8 @@ module npu_nrm #(
   row_step_t norm_step, rope_step, step;
   row_tag_t step_tag, fetch_tag;
   word_t fetch_word;
+  rope_work_t work;
+  rope_products_t products;
 
   // Results
   logic write_ready, write_empty;
@@ -87,7 +89,10 @@ module npu_nrm #(
     .word_o       (norm_word),
     .word_ready_i (write_ready),
     .share_i,
-    .share_o
+    .share_o,
+    .rope_i       (rope_q),
+    .work_i       (work),
+    .products_o   (products)
   );
 
   npu_rope u_rope (
@@ -103,6 +108,8 @@ module npu_nrm #(
     .fetch_ready_o(rope_ready),
     .fetch_tag_i  (fetch_tag.rope),
     .fetch_word_i (fetch_word),
+    .work_o       (work),
+    .products_i   (products),
     .word_o       (rope_word),
     .word_ready_i (write_ready)
   );

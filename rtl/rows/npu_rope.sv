@@ -3,7 +3,7 @@
 // ROPE: turns pairs of int8 lanes by the angles of their row's cos/sin pairs, in halves or
 // neighbours, four pairs per cycle. A walker issues words of lanes and of cos/sin pairs, the
 // datapath turns, the packer puts words together. Words are fetched and stored by the engine around
-// this.
+// this, and the multipliers are those of the norms.
 
 module npu_rope (
   input logic clk_i,  // clock
@@ -21,6 +21,11 @@ module npu_rope (
   output logic fetch_ready_o,  // taken; independent of fetch_valid_i
   input npu_rows_pkg::rope_tag_t fetch_tag_i,  // what it is for, with fetch_valid_i
   input npu_pkg::word_t fetch_word_i,  // 16 lanes of int8, or four cos/sin pairs
+
+  // Multipliers
+  output npu_rows_pkg::rope_work_t work_o,  // what they do in this cycle
+  // From the cycle after work_o.multiply to that of the next
+  input npu_rows_pkg::rope_products_t products_i,
 
   // Words of the output
   output npu_sram_pkg::sram_wr_req_t word_o,       // 16 lanes of int8; stays until ready
@@ -78,6 +83,8 @@ module npu_rope (
     .ready_o     (fetch_ready_o),
     .tag_i       (fetch_tag_i),
     .word_i      (fetch_word_i),
+    .work_o,
+    .products_i,
     .valid_o     (turn_valid),
     .ready_i     (turn_ready),
     .tag_o       (turn_tag),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Datapath of ROPE: four pairs (a, b) per cycle become a cos - b sin and a sin + b cos, rounded by
-// 14 bits and saturated, in three stages (operands, products, results). Words of lanes are kept
-// until the cos/sin words that follow have used them: one of first lanes, two of second lanes,
-// which may lie across words.
+// 14 bits and saturated, in three stages (operands, products, results). Operands and products are
+// in the multipliers of the norms. Words of lanes are kept until the cos/sin words that follow have
+// used them: one of first lanes, two of second lanes, which may lie across words.
 
 module npu_rope_turn (
   input logic clk_i,  // clock
@@ -20,6 +20,11 @@ module npu_rope_turn (
   // 16 lanes of int8, or four cos/sin pairs of 14 fraction bits
   input  npu_pkg::word_t          word_i,
 
+  // Multipliers
+  output npu_rows_pkg::rope_work_t work_o,  // what they do in this cycle
+  // From the cycle after work_o.multiply to that of the next
+  input npu_rows_pkg::rope_products_t products_i,
+
   // Four turned pairs, two cycles after their cos/sin word or later; zero past the head's end
   output logic                               valid_o,  // stays until ready, all stable
   input  logic                               ready_i,  // taken; may depend on valid_o
@@ -33,17 +38,14 @@ module npu_rope_turn (
   import npu_fixed_pkg::*;
   import npu_rows_pkg::*;
 
-  typedef logic [3:0][1:0][15:0] turns_t;  // cos and sin of four pairs
-
   logic advance, group;
   lanes_t a_q, older_q, newer_q;  // first lanes; second lanes
   logic [3:0][7:0] a, b;
+  logic [RowLanes-1:0][7:0] lanes;
 
   logic operand_valid_q, product_valid_q;
   rope_tag_t operand_tag_q, product_tag_q;
-  logic [3:0][7:0] operand_a_q, operand_b_q;
   turns_t turn_q;
-  logic [3:0][23:0] a_cos_q, a_sin_q, b_cos_q, b_sin_q;
 
   assign advance = !valid_o || ready_i;
   assign ready_o = advance;
@@ -86,20 +88,22 @@ module npu_rope_turn (
   always_ff @(posedge clk_i) begin
     if (advance && valid_i && group) begin
       operand_tag_q <= tag_i;
-      operand_a_q   <= a;
-      operand_b_q   <= b;
       turn_q        <= turns_t'(word_i);
     end
-    if (advance && operand_valid_q) begin
-      product_tag_q <= operand_tag_q;
-      for (int unsigned p = 0; p < 4; p++) begin
-        a_cos_q[p] <= 24'($signed(operand_a_q[p])) * 24'($signed(turn_q[p][0]));
-        a_sin_q[p] <= 24'($signed(operand_a_q[p])) * 24'($signed(turn_q[p][1]));
-        b_cos_q[p] <= 24'($signed(operand_b_q[p])) * 24'($signed(turn_q[p][0]));
-        b_sin_q[p] <= 24'($signed(operand_b_q[p])) * 24'($signed(turn_q[p][1]));
-      end
-    end
+    if (advance && operand_valid_q) product_tag_q <= operand_tag_q;
   end
+
+  for (genvar p = 0; p < 4; p++) begin : gen_pair
+    assign lanes[p]   = a[p];
+    assign lanes[p+4] = b[p];
+  end
+
+  assign work_o = '{
+          load: advance && valid_i && group,
+          lanes: lanes,
+          multiply: advance && operand_valid_q,
+          turns: turn_q
+      };
 
   // Results
   function automatic logic [7:0] rounded(logic signed [24:0] sum);
@@ -111,8 +115,8 @@ module npu_rope_turn (
 
   always_comb begin
     for (int unsigned p = 0; p < 4; p++) begin
-      a_o[p] = rounded(25'($signed(a_cos_q[p])) - 25'($signed(b_sin_q[p])));
-      b_o[p] = rounded(25'($signed(a_sin_q[p])) + 25'($signed(b_cos_q[p])));
+      a_o[p] = rounded(25'($signed(products_i[p][0])) - 25'($signed(products_i[p+4][1])));
+      b_o[p] = rounded(25'($signed(products_i[p][1])) + 25'($signed(products_i[p+4][0])));
     end
   end
 

@@ -91,6 +91,20 @@ package npu_rows_pkg;
 
   typedef logic [15:0][7:0] lanes_t;
 
+  // ROPE works on the multipliers of the norms: four pairs of lanes, the first ones and then the
+  // second ones, each times the cosine and times the sine of its pair.
+  typedef logic [3:0][1:0][15:0] turns_t;  // cos and sin of four pairs, int16
+
+  typedef struct packed {
+    logic                     load;      // the lanes become operands
+    logic [RowLanes-1:0][7:0] lanes;     // int8, with load
+    logic                     multiply;  // the products of the operands are taken
+    turns_t                   turns;     // with multiply
+  } rope_work_t;
+
+  // After multiply, until the next one: each lane times cos and sin, signed
+  typedef logic [RowLanes-1:0][1:0][23:0] rope_products_t;
+
   // The engine of norms and ROPE; one of the two counts.
   typedef struct packed {
     norm_tag_t norm;
