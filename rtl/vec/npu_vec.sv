@@ -22,7 +22,8 @@ module npu_vec (
   input  logic                       wr_ready_i, // taken; may depend on wr_req_o.valid
 
   input  npu_stream_pkg::share_line_t share_i,  // lines of the share
-  output npu_stream_pkg::share_take_t share_o   // ready: from a register, for four lines
+  // Ready: from registers, at most in every fourth cycle
+  output npu_stream_pkg::share_take_t share_o
 );
 
   import npu_pkg::*;
@@ -42,7 +43,7 @@ module npu_vec (
   word_t fetch_word;
 
   // Table and lanes
-  logic table_ready, lookup;
+  logic table_ready, table_streaming, lookup;
   logic [npu_vec_pkg::VecLanes-1:0][7:0] table_index, table_value;
   logic lanes_ready, lanes_empty, write_ready, write_empty;
   row_word_t word;
@@ -54,7 +55,7 @@ module npu_vec (
   assign status_o.busy = busy_q;
   // A write is refused, or no word is read while a read is refused or the stream is late.
   assign status_o.stall = (wr_req_o.valid && !wr_ready_i) ||
-                   (rd_req_o.valid ? !rd_rsp_i.ready : share_o.ready && !share_i.valid);
+                   (rd_req_o.valid ? !rd_rsp_i.ready : table_streaming && !share_i.valid);
 
   // Data waits for the table.
   assign data_ok = !npu_isa_pkg::vec_table(op_q.op) || table_ready;
@@ -110,6 +111,7 @@ module npu_vec (
     .word_i       (fetch_word),
     .share_i,
     .share_o,
+    .streaming_o  (table_streaming),
     .ready_o      (table_ready),
     .lookup_i     (lookup),
     .index_i      (table_index),
@@ -158,7 +160,7 @@ module npu_vec (
   ))
   else $error("npu_vec: a read is withdrawn or changed before it is granted");
   DoneWithShare_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) finished |-> !share_o.ready)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) finished |-> !table_streaming)
   else $error("npu_vec: done before the share is taken");
 `endif
 

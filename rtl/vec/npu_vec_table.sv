@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The look-up table of VEC: loaded before the data of an instruction, four lines from the stream or
-// 16 words from SRAM, then read by all lanes at once.
+// 16 words from SRAM, then read by all lanes at once, each from a small memory of its own. It is
+// filled a word a cycle, so that a row of a memory has no more than the 16 bytes of a word.
 
 module npu_vec_table (
   input logic clk_i,  // clock
@@ -16,25 +17,30 @@ module npu_vec_table (
   input npu_pkg::word_t word_i,        // 16 entries, the first in the lowest byte
 
   // From the stream
-  input  npu_stream_pkg::share_line_t share_i,  // four lines of the share
-  output npu_stream_pkg::share_take_t share_o,  // ready: from a register, until the fourth
+  input npu_stream_pkg::share_line_t share_i,  // four lines of the share
+  output npu_stream_pkg::share_take_t share_o,  // ready: with the last word of a line
+  output logic streaming_o,  // a level while lines are missing
 
   output logic ready_o,  // loaded: data may enter the lanes; low from the cycle after start_i
 
-  // In the third cycle of ready_o at the earliest
+  // Only with ready_o
   input  logic                                  lookup_i,  // index_i counts
   input  logic [npu_vec_pkg::VecLanes-1:0][7:0] index_i,   // entry that each lane wants, 0 to 255
   output logic [npu_vec_pkg::VecLanes-1:0][7:0] value_o    // the entry, in the same cycle
 );
 
-  logic [4:0] words_q;  // loaded so far
-  logic streaming_q, last, pop;
+  import npu_pkg::*;
 
-  assign share_o.ready = streaming_q;
-  assign share_o.last  = last;
-  assign last          = streaming_q && words_q[3:2] == 2'd3;
-  assign pop           = share_i.valid && streaming_q;
+  logic [4:0] words_q;  // loaded so far
+  logic streaming_q, write;
+  word_t word;
+
+  assign share_o.ready = streaming_q && words_q[1:0] == 2'd3;
+  assign share_o.last  = streaming_q && words_q[3:2] == 2'd3;
+  assign streaming_o   = streaming_q;
   assign ready_o       = words_q[4];
+  assign write         = streaming_q ? share_i.valid : word_valid_i;
+  assign word          = streaming_q ? share_i.data[WordBits*32'(words_q[1:0])+:WordBits] : word_i;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -43,31 +49,26 @@ module npu_vec_table (
     end else if (start_i) begin
       streaming_q <= from_stream_i;
       words_q     <= '0;
-    end else if (pop) begin
-      words_q     <= words_q + 5'd4;
-      streaming_q <= !last;
-    end else if (word_valid_i) begin
+    end else if (write) begin
       words_q <= words_q + 5'd1;
+      if (words_q[3:0] == 4'd15) streaming_q <= 1'b0;
     end
   end
 
-  npu_lookup_table #(
-    .Lanes(npu_vec_pkg::VecLanes)
-  ) u_table (
-    .clk_i,
-    .rst_ni,
-    .line_valid_i(pop),
-    .line_i      (words_q[3:2]),
-    .line_data_i (share_i.data),
-    .word_valid_i,
-    .word_i      (words_q[3:0]),
-    .word_data_i (word_i),
-    .lookup_i,
-    .index_i,
-    .value_o
-  );
+  for (genvar l = 0; l < int'(npu_vec_pkg::VecLanes); l++) begin : gen_lane
+    word_t rows_q[16];
+
+    always_ff @(posedge clk_i) begin
+      if (write) rows_q[words_q[3:0]] <= word;
+    end
+
+    assign value_o[l] = rows_q[index_i[l][7:4]][{index_i[l][3:0], 3'b0}+:8];
+  end
 
 `ifndef SYNTHESIS
+  LookupLoaded_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) lookup_i |-> ready_o)
+  else $error("npu_vec_table: look-up in a table that is not loaded");
   WordExpected_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) word_valid_i |-> !streaming_q && !ready_o)
   else $error("npu_vec_table: a word from SRAM for a table that is streamed or complete");

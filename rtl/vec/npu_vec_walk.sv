@@ -2,7 +2,8 @@
 //
 // Order of work of VEC: the table first, if it lies in SRAM, then row by row the operands; two
 // operands alternate word by word. A step covers 16 elements if input and output are int8, else 8,
-// so an int8 word that becomes int16 serves two steps. Addresses are running sums.
+// so an int8 word that becomes int16 serves two steps. Addresses are running sums. An idle walk has
+// the first step of the operation at hand before it starts, and hands it out as it starts.
 
 module npu_vec_walk (
   input logic clk_i,  // clock
@@ -13,9 +14,9 @@ module npu_vec_walk (
   /* verilator lint_off UNUSEDSIGNAL */
   input npu_operation_pkg::vec_operation_t op_i,  // with start_i; rows, elements at least 1
   /* verilator lint_on UNUSEDSIGNAL */
-  output logic active_o,  // steps are left; from the cycle after start_i
+  output logic active_o,  // steps are left; from the cycle after start_i at the earliest
 
-  // Steps out
+  // Steps out, the first one with start_i, when it is taken at once
   output npu_pkg::row_step_t    step_o,        // every step needs a word; stays until it is taken
   input  logic                  step_ready_i,  // may depend on step_o.valid
   output npu_vec_pkg::vec_tag_t step_tag_o     // what the word is for
@@ -31,103 +32,110 @@ module npu_vec_walk (
 
   localparam logic [3:0] LastTableWord = 4'(npu_isa_pkg::TableBytes / WordBytes - 1);
 
-  state_e state_q;
-  logic active_q, two_q, widen_q, upper_q;
-  logic [4:0] step_q;
-  logic [3:0] table_q;
-  dim_t cols_q, rem_q, rows_left_q;
-  sram_addr_t a_pitch_q, b_pitch_q, a_row_q, b_row_q, a_addr_q, b_addr_q;
-  logic fire, row_end, from_sram, second;
+  typedef struct packed {
+    state_e     state;
+    logic       two;         // operands
+    logic       widen;       // int8 to int16
+    logic       upper;       // half of the word that a step of those covers
+    logic [4:0] elements;    // of a step
+    logic [3:0] table_word;
+    dim_t       cols;        // of a row
+    dim_t       rem;         // of the row from this step on
+    dim_t       rows_left;
+    sram_addr_t a_pitch;
+    sram_addr_t b_pitch;
+    sram_addr_t a_row;
+    sram_addr_t b_row;
+    sram_addr_t a_addr;
+    sram_addr_t b_addr;
+  } walk_t;
 
-  assign fire = active_q && step_ready_i;
-  assign second = state_q == StSecond;
-  assign row_end = rem_q <= dim_t'(step_q);
-  assign from_sram = npu_isa_pkg::vec_table(op_i.op) && !op_i.stream;
+  logic active_q;
+  walk_t walk_q, now, next;
+  logic fire, row_end, all_end, keep;
 
+  assign fire = start_i || (active_q && step_ready_i);
+
+  // What the step depends on: an operation that has not begun, or the walk so far
+  always_comb begin
+    now = walk_q;
+    if (!active_q) begin
+      now = '{
+          state: (npu_isa_pkg::vec_table(op_i.op) && !op_i.stream) ? StTable : StFirst,
+          two: npu_isa_pkg::vec_two(op_i.op),
+          widen: !op_i.a16 && op_i.c16,
+          upper: 1'b0,
+          elements: (op_i.a16 || op_i.c16) ? 5'd8 : 5'd16,
+          table_word: '0,
+          cols: op_i.elements,
+          rem: op_i.elements,
+          rows_left: op_i.rows,
+          a_pitch: op_i.a_pitch,
+          b_pitch: op_i.b_pitch,
+          a_row: op_i.a,
+          b_row: op_i.b,
+          a_addr: op_i.a,
+          b_addr: op_i.b
+      };
+    end
+  end
+
+  assign row_end = now.rem <= dim_t'(now.elements);
+  assign keep = now.widen && !now.upper && !row_end;
   assign active_o = active_q;
-  logic keep;
-  assign keep = widen_q && !upper_q && !row_end;
   assign step_o = '{
-          valid: active_q,
-          read: !upper_q,
+          valid: active_q || start_i,
+          read: !now.upper,
           word: 1'b1,
           keep: keep,
-          addr: (state_q == StFirst) ? a_addr_q : b_addr_q
+          addr: (now.state == StFirst) ? now.a_addr : now.b_addr
       };
   assign step_tag_o = '{
-          param: state_q == StTable,
-          hold: two_q && state_q == StFirst,
+          param: now.state == StTable,
+          hold: now.two && now.state == StFirst,
           last: row_end,
-          upper: upper_q,
-          lanes: row_end ? rem_q[4:0] : step_q
+          upper: now.upper,
+          lanes: row_end ? now.rem[4:0] : now.elements
       };
+
+  // Behind the step
+  always_comb begin
+    next    = now;
+    all_end = 1'b0;
+    if (now.state == StTable) begin
+      next.table_word = now.table_word + 1'b1;
+      next.b_addr     = now.b_addr + 1'b1;
+      if (now.table_word == LastTableWord) next.state = StFirst;
+    end else if (now.two && now.state == StFirst) begin
+      next.state = StSecond;
+    end else begin
+      next.state = StFirst;
+      next.upper = keep;
+      if (!row_end) begin
+        next.rem = now.rem - dim_t'(now.elements);
+        if (!keep) begin
+          next.a_addr = now.a_addr + 1'b1;
+          next.b_addr = now.b_addr + 1'b1;
+        end
+      end else begin
+        all_end        = now.rows_left == 16'd1;
+        next.rows_left = now.rows_left - 1'b1;
+        next.rem       = now.cols;
+        next.a_row     = now.a_row + now.a_pitch;
+        next.b_row     = now.b_row + now.b_pitch;
+        next.a_addr    = next.a_row;
+        next.b_addr    = next.b_row;
+      end
+    end
+  end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      active_q    <= 1'b0;
-      state_q     <= StFirst;
-      two_q       <= 1'b0;
-      widen_q     <= 1'b0;
-      upper_q     <= 1'b0;
-      step_q      <= '0;
-      table_q     <= '0;
-      cols_q      <= '0;
-      rem_q       <= '0;
-      rows_left_q <= '0;
-      a_pitch_q   <= '0;
-      b_pitch_q   <= '0;
-      a_row_q     <= '0;
-      b_row_q     <= '0;
-      a_addr_q    <= '0;
-      b_addr_q    <= '0;
-    end else if (start_i) begin
-      active_q <= 1'b1;
-      state_q <= from_sram ? StTable : StFirst;
-      two_q <= npu_isa_pkg::vec_two(op_i.op);
-      widen_q <= !op_i.a16 && op_i.c16;
-      upper_q <= 1'b0;
-      step_q <= (op_i.a16 || op_i.c16) ? 5'd8 : 5'd16;
-      table_q <= '0;
-      cols_q <= op_i.elements;
-      rem_q <= op_i.elements;
-      rows_left_q <= op_i.rows;
-      a_pitch_q <= op_i.a_pitch;
-      b_pitch_q <= op_i.b_pitch;
-      a_row_q <= op_i.a;
-      b_row_q <= op_i.b;
-      a_addr_q <= op_i.a;
-      b_addr_q <= op_i.b;
+      active_q <= 1'b0;
+      walk_q   <= '0;
     end else if (fire) begin
-      unique case (state_q)
-        StTable: begin
-          table_q  <= table_q + 1'b1;
-          b_addr_q <= b_addr_q + 1'b1;
-          if (table_q == LastTableWord) state_q <= StFirst;
-        end
-        default: begin
-          if (two_q && !second) begin
-            state_q <= StSecond;
-          end else begin
-            state_q <= StFirst;
-            upper_q <= keep;
-            if (!row_end) begin
-              rem_q <= rem_q - dim_t'(step_q);
-              if (!keep) begin
-                a_addr_q <= a_addr_q + 1'b1;
-                b_addr_q <= b_addr_q + 1'b1;
-              end
-            end else begin
-              active_q    <= rows_left_q != 16'd1;
-              rows_left_q <= rows_left_q - 1'b1;
-              rem_q       <= cols_q;
-              a_row_q     <= a_row_q + a_pitch_q;
-              b_row_q     <= b_row_q + b_pitch_q;
-              a_addr_q    <= a_row_q + a_pitch_q;
-              b_addr_q    <= b_row_q + b_pitch_q;
-            end
-          end
-        end
-      endcase
+      active_q <= !all_end;
+      walk_q   <= next;
     end
   end
 
@@ -135,6 +143,9 @@ module npu_vec_walk (
   StartWhenIdle_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> !active_q)
   else $error("npu_vec_walk: an operation starts while another one has steps left");
+  FirstTaken_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> step_ready_i)
+  else $error("npu_vec_walk: the first step is not taken as the operation starts");
   NotEmpty_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    start_i |-> op_i.rows != '0 && op_i.elements != '0)
