@@ -17,7 +17,7 @@ module npu_norm #(
   input npu_operation_pkg::nrm_operation_t op_i,  // LAYERNORM or RMSNORM, with start_i
   output logic busy_o,  // work inside or to be asked for; not words being fetched
 
-  // What to fetch, and what came
+  // What to fetch, and what came. What step_o says with start_i, not yet valid, is the first step.
   output npu_pkg::row_step_t step_o,  // every step reads a word; stays until it is taken
   input logic step_ready_i,  // taken; may depend on step_o.valid
   output npu_rows_pkg::norm_tag_t step_tag_o,  // what the word is for; comes back as fetch_tag_i

@@ -39,6 +39,8 @@ module npu_nrm #(
   logic norm_busy, norm_ready, rope_busy, rope_ready;
   logic step_ready, fetch_valid, fetch_empty;
   row_step_t norm_step, rope_step, step;
+  norm_tag_t norm_tag;
+  rope_tag_t rope_tag;
   row_tag_t step_tag, fetch_tag;
   word_t fetch_word;
   rope_work_t work;
@@ -81,7 +83,7 @@ module npu_nrm #(
     .busy_o       (norm_busy),
     .step_o       (norm_step),
     .step_ready_i (step_ready),
-    .step_tag_o   (step_tag.norm),
+    .step_tag_o   (norm_tag),
     .fetch_valid_i(fetch_valid && !rope_q),
     .fetch_ready_o(norm_ready),
     .fetch_tag_i  (fetch_tag.norm),
@@ -103,7 +105,7 @@ module npu_nrm #(
     .busy_o       (rope_busy),
     .step_o       (rope_step),
     .step_ready_i (step_ready),
-    .step_tag_o   (step_tag.rope),
+    .step_tag_o   (rope_tag),
     .fetch_valid_i(fetch_valid && rope_q),
     .fetch_ready_o(rope_ready),
     .fetch_tag_i  (fetch_tag.rope),
@@ -115,8 +117,10 @@ module npu_nrm #(
   );
 
   always_comb begin
-    step       = rope_q ? rope_step : norm_step;
-    step.valid = norm_step.valid || rope_step.valid;
+    step       = rope_step.valid ? rope_step : norm_step;
+    step.valid = norm_step.valid || rope_step.valid || (start && !is_rope);
+    step_tag   = '{norm: norm_tag, rope: rope_tag};
+    if (rope_step.valid) step_tag.norm = '0;
   end
 
   npu_row_fetch #(
