@@ -19,14 +19,19 @@ package npu_fixed_pkg;
     return y[AccBits:1] + acc_t'({1'b0, y[0]});
   endfunction
 
-  // The same, saturated to 16 bits or to 8. The longest step is taken first: what no shorter one
-  // brings down to the result must be copies of the sign, and needs not be shifted any further.
-  function automatic logic signed [15:0] round_saturate(acc_t x, logic [5:0] shift, logic is_16);
+  // x / 2^shift as far as a result of 16 bits needs it
+  typedef struct packed {
+    logic        negative;
+    logic        fits;      // bits holds all of it
+    logic [16:0] bits;      // the lowest is the one that is dropped last
+  } shifted_t;
+
+  // The longest step is taken first: what no shorter one brings down to the result must be copies of
+  // the sign, and needs not be shifted any further.
+  function automatic shifted_t shift_narrow(acc_t x, logic [5:0] shift);
     logic negative, fits;
-    logic [15:0] most;
     logic signed [AccBits:0] y, above;
     negative = x[AccBits-1];
-    most     = is_16 ? 16'h7fff : 16'h007f;
     fits     = 1'b1;
     y        = {x, 1'b0};
     for (int unsigned step = 32; step != 0; step >>= 1) begin
@@ -35,10 +40,21 @@ package npu_fixed_pkg;
       fits &= above == {(AccBits + 1) {negative}};
       y = (y <<< (AccBits - 15 - step)) >>> (AccBits - 15 - step);
     end
-    fits &= is_16 || y[15:8] == {8{negative}};
-    if (!fits) return negative ? ~most : most;
-    if (y[16:1] == most) return most;
-    return y[16:1] + 16'(y[0]);
+    return '{negative: negative, fits: fits, bits: y[16:0]};
+  endfunction
+
+  // What was shifted, rounded half up, saturated to 16 bits or to 8
+  function automatic logic signed [15:0] round_narrow(shifted_t x, logic is_16);
+    logic [15:0] most;
+    most = is_16 ? 16'h7fff : 16'h007f;
+    if (!x.fits || !(is_16 || x.bits[15:8] == {8{x.negative}})) return x.negative ? ~most : most;
+    if (x.bits[16:1] == most) return most;
+    return x.bits[16:1] + 16'(x.bits[0]);
+  endfunction
+
+  // x / 2^shift, rounding half up, saturated to 16 bits or to 8
+  function automatic logic signed [15:0] round_saturate(acc_t x, logic [5:0] shift, logic is_16);
+    return round_narrow(shift_narrow(x, shift), is_16);
   endfunction
 
   // The same, saturated to 20 bits, of a product of 47

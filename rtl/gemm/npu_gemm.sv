@@ -16,7 +16,10 @@ module npu_gemm
   parameter int unsigned ArrayDim = 16,  // rows and columns of the systolic array: 4, 8, 16 or 32
   // Rows of an accumulator bank, a power of two of at least 4
   parameter int unsigned AccRows = 128,
-  parameter bit NarrowFormats = 1'b1  // with formats of the stream other than int8
+  parameter bit NarrowFormats = 1'b1,  // with formats of the stream other than int8
+  // Columns that post-processing takes in a cycle, a power of two up to a tile's edge. An array
+  // finishes no more of them where K is 16 or longer; more than a word of int8 wait for the writer.
+  parameter int unsigned PostLanes = (ArrayDim < 16) ? ArrayDim * ArrayDim / 16 : 16
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -174,10 +177,10 @@ module npu_gemm
   logic post_valid, post_ready, out_valid, out_ready, write_valid, write_ready;
   word_t word;
   logic [1:0] table_line;
-  row_ctrl_t post_ctrl, out_ctrl;
-  word_t [Edge/2-1:0] post_d;
-  post_column_t [Edge-1:0] post_columns;
-  sums_t out;
+  beat_ctrl_t post_ctrl, out_ctrl;
+  post_column_t [PostLanes-1:0] post_columns;
+  post_second_t [PostLanes-1:0] post_second;
+  logic [PostLanes-1:0][31:0] out;
 
   npu_gemm_operand_d #(
     .Edge(Edge)
@@ -195,79 +198,80 @@ module npu_gemm
   );
 
   npu_gemm_collect #(
-    .Edge(Edge)
+    .Edge (Edge),
+    .Lanes(PostLanes)
   ) u_collect (
     .clk_i,
     .rst_ni,
-    .op_valid_i   (stage_valid[Collect]),
-    .op_ready_o   (stage_ready[Collect]),
-    .op_i         (stage_op[Collect]),
-    .param_valid_i(param_valid),
-    .param_ready_o(param_ready),
-    .param_i      (param),
-    .sums_valid_i (sums_valid),
-    .sums_ready_o (sums_ready),
-    .sums_i       (sums),
-    .word_valid_i (word_valid),
-    .word_ready_o (word_ready),
-    .word_i       (word),
-    .pipe_busy_i  (pipe_busy),
-    .table_write_o(table_write),
-    .table_line_o (table_line),
-    .row_valid_o  (post_valid),
-    .row_ready_i  (post_ready),
-    .row_ctrl_o   (post_ctrl),
-    .row_d_o      (post_d),
-    .row_columns_o(post_columns)
+    .op_valid_i    (stage_valid[Collect]),
+    .op_ready_o    (stage_ready[Collect]),
+    .op_i          (stage_op[Collect]),
+    .param_valid_i (param_valid),
+    .param_ready_o (param_ready),
+    .param_i       (param),
+    .sums_valid_i  (sums_valid),
+    .sums_ready_o  (sums_ready),
+    .sums_i        (sums),
+    .word_valid_i  (word_valid),
+    .word_ready_o  (word_ready),
+    .word_i        (word),
+    .pipe_busy_i   (pipe_busy),
+    .table_write_o (table_write),
+    .table_line_o  (table_line),
+    .beat_valid_o  (post_valid),
+    .beat_ready_i  (post_ready),
+    .beat_ctrl_o   (post_ctrl),
+    .beat_columns_o(post_columns),
+    .beat_second_o (post_second)
   );
 
   npu_gemm_post #(
-    .Edge(Edge)
+    .Lanes(PostLanes)
   ) u_post (
     .clk_i,
     .rst_ni,
-    .table_write_i(table_write),
-    .table_line_i (table_line),
-    .table_data_i (param),
-    .busy_o       (pipe_busy),
-    .row_valid_i  (post_valid),
-    .row_ready_o  (post_ready),
-    .row_ctrl_i   (post_ctrl),
-    .row_d_i      (post_d),
-    .row_columns_i(post_columns),
-    .out_valid_o  (out_valid),
-    .out_ready_i  (out_ready),
-    .out_ctrl_o   (out_ctrl),
-    .out_o        (out)
+    .table_write_i (table_write),
+    .table_line_i  (table_line),
+    .table_data_i  (param),
+    .busy_o        (pipe_busy),
+    .beat_valid_i  (post_valid),
+    .beat_ready_o  (post_ready),
+    .beat_ctrl_i   (post_ctrl),
+    .beat_columns_i(post_columns),
+    .beat_second_i (post_second),
+    .out_valid_o   (out_valid),
+    .out_ready_i   (out_ready),
+    .out_ctrl_o    (out_ctrl),
+    .out_o         (out)
   );
 
   npu_gemm_argmax #(
-    .Edge(Edge)
+    .Lanes(PostLanes)
   ) u_argmax (
     .clk_i,
     .rst_ni,
-    .clear_i    (argmax_clear_i),
-    .row_valid_i(out_valid),
-    .row_ready_o(out_ready),
-    .row_ctrl_i (out_ctrl),
-    .row_i      (out),
-    .row_valid_o(write_valid),
-    .row_ready_i(write_ready),
+    .clear_i     (argmax_clear_i),
+    .beat_valid_i(out_valid),
+    .beat_ready_o(out_ready),
+    .beat_ctrl_i (out_ctrl),
+    .beat_i      (out),
+    .beat_valid_o(write_valid),
+    .beat_ready_i(write_ready),
     .argmax_o
   );
 
   npu_gemm_writer #(
-    .Edge(Edge)
+    .Lanes(PostLanes)
   ) u_writer (
     .clk_i,
     .rst_ni,
-    .row_valid_i(write_valid),
-    .row_ready_o(write_ready),
-    .row_ctrl_i (out_ctrl),
-    .row_i      (out),
+    .beat_valid_i(write_valid),
+    .beat_ready_o(write_ready),
+    .beat_ctrl_i (out_ctrl),
+    .beat_i      (out),
     .wr_req_o,
     .wr_ready_i,
-    .done_o     (done)
+    .done_o      (done)
   );
 
 

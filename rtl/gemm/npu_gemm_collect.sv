@@ -2,7 +2,8 @@
 //
 // Brings together what one output row of a column tile needs, each part from its own queue: the row
 // of sums (two of them for a 16-bit operand A), the requantisation parameters, the words of the
-// second operand, and where the result goes.
+// second operand, and where the result goes. The row leaves in beats of as many columns as
+// post-processing has lanes; beats without a valid column are left out.
 
 module npu_gemm_collect
   import npu_pkg::*;
@@ -11,14 +12,14 @@ module npu_gemm_collect
   import npu_gemm_pkg::*;
 #(
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
-  localparam int unsigned DWords = Edge / 2,  // words of D in a row: two planes of int32
+  parameter int unsigned Lanes = 16,  // columns in a beat, a power of two up to Edge
   localparam type SumsT = logic [Edge-1:0][31:0]  // a row of int32 sums, one per column of a tile
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
   input  logic            op_valid_i,  // stays until op_ready_o
-  output logic            op_ready_o,  // high as its last row goes; depends on row_ready_i
+  output logic            op_ready_o,  // high as its last beat goes; depends on beat_ready_i
   input  gemm_operation_t op_i,        // stable while op_valid_i
 
   input  logic  param_valid_i,  // stays until param_ready_o
@@ -38,16 +39,22 @@ module npu_gemm_collect
   output logic       table_write_o,  // param_i is a line of the table; no refusal
   output logic [1:0] table_line_o,   // which of its four lines, in order
 
-  // One row, to post-processing. What the operation uses of it is stable while row_valid_o, but for
-  // row_ctrl_o.done.
-  output logic row_valid_o,  // stays until row_ready_i
-  input logic row_ready_i,  // may depend on row_valid_o
-  output row_ctrl_t row_ctrl_o,  // place and work; done follows row_ready_i
-  output word_t [DWords-1:0] row_d_o,  // D, or partial sums, low from word Edge / 4
-  output post_column_t [Edge-1:0] row_columns_o  // sums and what belongs to each
+  // One beat of a row, to post-processing. What the operation uses of it is stable while
+  // beat_valid_o, but for beat_ctrl_o.done.
+  output logic beat_valid_o,  // stays until beat_ready_i
+  input logic beat_ready_i,  // may depend on beat_valid_o
+  output beat_ctrl_t beat_ctrl_o,  // place and work; done follows beat_ready_i
+  output post_column_t [Lanes-1:0] beat_columns_o,  // sums and what belongs to each
+  output post_second_t [Lanes-1:0] beat_second_o  // second operand, if there is one
 );
 
   localparam int unsigned ChannelLines = Edge * 8 / LineBytes;
+  localparam int unsigned DWords = Edge / 2;  // words of D in a row: two planes of int32
+  localparam int unsigned ColumnW = $clog2(Edge);
+
+  if ((Lanes & (Lanes - 1)) != 0 || Lanes < 1 || Lanes > Edge) begin : gen_bad_lanes
+    $fatal(1, "npu_gemm_collect: Lanes = %0d, must be a power of two up to %0d", Lanes, Edge);
+  end
 
   typedef enum logic [2:0] {
     StIdle,
@@ -116,6 +123,7 @@ module npu_gemm_collect
   logic [5:0] columns;
   logic words_ready, launch;
   logic [31:0] sum;
+  word_t [DWords-1:0] d;
 
   assign columns = (n_left_q >= dim_t'(Edge)) ? 6'(Edge) : 6'(n_left_q);
 
@@ -133,7 +141,7 @@ module npu_gemm_collect
     .ready_o  (words_ready),
     .launch_i (launch),
     .sum_o    (sum),
-    .d_o      (row_d_o)
+    .d_o      (d)
   );
 
   // ---------------------------------------------------------------------------------------------
@@ -141,10 +149,14 @@ module npu_gemm_collect
   // ---------------------------------------------------------------------------------------------
   SumsT high_q;
   logic have_high_q, sums_complete, plane_q, row_last, column_last;
+  logic [ColumnW-1:0] column;  // of the row, the first of the beat
+  logic [5:0] columns_left;
+  logic beat_last;
 
   assign sums_complete = sums_valid_i && (have_high_q || !both_planes);
-  assign row_valid_o   = state_q == StRows && sums_complete && words_ready;
-  assign launch        = row_valid_o && row_ready_i;
+  assign beat_valid_o  = state_q == StRows && sums_complete && words_ready;
+  assign columns_left  = columns - 6'(column);
+  assign launch        = beat_valid_o && beat_ready_i && beat_last;
   assign sums_ready_o  = state_q == StRows && ((both_planes && !have_high_q) || launch);
 
   assign row_last      = !raw_planes || plane_q;
@@ -228,8 +240,23 @@ module npu_gemm_collect
     end
   end
 
+  if (Lanes == Edge) begin : gen_one_beat
+    assign column    = '0;
+    assign beat_last = 1'b1;
+  end else begin : gen_beats
+    logic [$clog2(Edge/Lanes)-1:0] beat_q;
+
+    assign column    = ColumnW'(32'(beat_q) * Lanes);
+    assign beat_last = columns_left <= 6'(Lanes);
+
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) beat_q <= '0;
+      else if (beat_valid_o && beat_ready_i) beat_q <= beat_last ? '0 : beat_q + 1'b1;
+    end
+  end
+
   // ---------------------------------------------------------------------------------------------
-  // The row
+  // The beat
   // ---------------------------------------------------------------------------------------------
   logic [15:0] recip;
   logic [ 4:0] sum_msb;
@@ -240,11 +267,25 @@ module npu_gemm_collect
     .msb_o  (sum_msb)
   );
 
+  // D in each of its forms
+  logic [Edge-1:0][31:0] d_high, d_low;
+  logic [Edge-1:0][15:0] d_half;
+  logic [Edge-1:0][ 7:0] d_byte;
   always_comb begin
-    row_ctrl_o = '{
+    for (int unsigned c = 0; c < Edge; c++) begin
+      d_high[c] = d[c/4][32*(c%4)+:32];
+      d_low[c]  = d[Edge/4+c/4][32*(c%4)+:32];
+      d_half[c] = d[c/8][16*(c%8)+:16];
+      d_byte[c] = d[c/16][8*(c%16)+:8];
+    end
+  end
+
+  always_comb begin
+    beat_ctrl_o = '{
         addr: c_row_q + c_column_q + (plane_q ? op_i.m * op_i.c_pitch : 16'd0),
         words: c_words,
-        columns: columns,
+        columns: beat_last ? columns_left : 6'(Lanes),
+        last: beat_last,
         done: op_ready_o,
         wide: both_planes,
         requant: op_i.requant,
@@ -257,13 +298,19 @@ module npu_gemm_collect
         mul: op_i.mult,
         mul_shift: op_i.shift
     };
-    for (int unsigned c = 0; c < Edge; c++) begin
-      row_columns_o[c] = '{
+    for (int unsigned l = 0; l < Lanes; l++) begin
+      automatic logic [ColumnW-1:0] c = column | ColumnW'(l);
+      beat_columns_o[l] = '{
           high: both_planes ? high_q[c] : sums_i[c],
           low: sums_i[c],
           bias: op_i.bias ? bias_q[c] : '0,
           mult: use_sums ? recip : mult_q[c],
           shift: use_sums ? 6'd16 + {1'b0, sum_msb} : shift_q[c]
+      };
+      beat_second_o[l] = '{
+          partial_high: d_high[c],
+          partial_low: d_low[c],
+          element: is_out16(op_i.out) ? d_half[c] : 16'($signed(d_byte[c]))
       };
     end
   end

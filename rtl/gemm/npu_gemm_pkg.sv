@@ -117,7 +117,7 @@ package npu_gemm_pkg;
     return scale;
   endfunction
 
-  // A column of a row of sums with what post-processing needs of it
+  // A column of a row of sums with its parameters
   typedef struct packed {
     logic [31:0] high;   // int32 sum; of the high bytes where A has 16 bits
     logic [31:0] low;    // int32 sum; of the low bytes where A has 16 bits
@@ -126,16 +126,25 @@ package npu_gemm_pkg;
     logic [5:0]  shift;  // right shift
   } post_column_t;
 
+  // What the second operand has for a column, in each form that it may have
+  typedef struct packed {
+    logic [31:0]        partial_high;  // partial sum; of the high bytes where A has 16 bits
+    logic [31:0]        partial_low;   // partial sum of the low bytes where A has 16 bits
+    logic signed [15:0] element;       // int8 or int16
+  } post_second_t;
+
   // Outputs of 16 bits: what is not written is compared at full width.
   function automatic logic is_out16(gemm_out_e out);
     return out inside {GemmOutInt16, GemmOutNone};
   endfunction
 
+  // What travels with a beat: those columns of a row that are worked on at once, first ones first
   typedef struct packed {
     sram_addr_t  addr;        // of the row's first word in this column tile
-    logic [3:0]  words;       // words to write
-    logic [5:0]  columns;     // valid columns
-    logic        done;        // last row of the instruction
+    logic [3:0]  words;       // words of the row in this column tile
+    logic [5:0]  columns;     // valid columns of the beat, at least 1
+    logic        last;        // last beat of the row
+    logic        done;        // last beat of the instruction
     logic        wide;        // high and low sums
     logic        requant;
     logic        relu;
@@ -146,11 +155,11 @@ package npu_gemm_pkg;
     logic        argmax;
     logic [15:0] mul;         // OP = MUL
     logic [5:0]  mul_shift;
-  } row_ctrl_t;
+  } beat_ctrl_t;
 
   // What is multiplied: the sums of one or two passes, plus the bias. Partial sums wrap at 32 bits,
   // each pass for itself.
-  function automatic sum_t total(row_ctrl_t ctrl, logic [31:0] high, logic [31:0] low,
+  function automatic sum_t total(beat_ctrl_t ctrl, logic [31:0] high, logic [31:0] low,
                                  logic [31:0] partial_high, logic [31:0] partial_low,
                                  logic signed [31:0] bias);
     logic signed [31:0] sum_high, sum_low;
@@ -164,12 +173,12 @@ package npu_gemm_pkg;
 
   // What the elementwise operation takes: the second operand, times the constant where it multiplies
   // (bytes only, so 24 bits hold the product).
-  function automatic logic signed [23:0] element_factor(row_ctrl_t ctrl, logic signed [15:0] d);
+  function automatic logic signed [23:0] element_factor(beat_ctrl_t ctrl, logic signed [15:0] d);
     if (ctrl.op != GemmOpMul) return 24'(d);
     return 24'($signed(d[7:0])) * 24'($signed({1'b0, ctrl.mul}));
   endfunction
 
-  function automatic logic [31:0] elementwise(row_ctrl_t ctrl, logic signed [31:0] y,
+  function automatic logic [31:0] elementwise(beat_ctrl_t ctrl, logic signed [31:0] y,
                                               logic signed [23:0] factor);
     logic multiply;
     logic signed [31:0] z;

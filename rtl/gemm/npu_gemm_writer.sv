@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes result rows to SRAM as int8, int16 or int32, one word per cycle, or drops them, and reports
-// an instruction as done when its last word has been accepted.
+// Packs the beats of result rows to words of int8, int16 or int32 and writes them to SRAM, one per
+// cycle, or drops them. A beat of less than a word waits for those that follow it in its row. An
+// instruction is reported as done when its last word has been accepted.
 
 module npu_gemm_writer
   import npu_pkg::*;
@@ -9,48 +10,89 @@ module npu_gemm_writer
   import npu_isa_pkg::*;
   import npu_gemm_pkg::*;
 #(
-  parameter int unsigned Edge = 16  // tile edge in elements, 16 or 32
+  parameter int unsigned Lanes = 16  // columns in a beat, a power of two
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic                       row_valid_i,  // stays until row_ready_o
-  // Its last word is taken or it is dropped; depends on wr_ready_i
-  output logic                       row_ready_o,
-  // Form and place of the row, stable while row_valid_i
-  input  row_ctrl_t                  row_ctrl_i,
-  // Results with sign, the wanted bits lowest; stable like row_ctrl_i
-  input  logic      [Edge-1:0][31:0] row_i,
+  input  logic                         beat_valid_i,  // stays until beat_ready_o
+  // Its last word is taken, it waits for the next beat, or it is dropped; depends on wr_ready_i
+  output logic                         beat_ready_o,
+  // Form and place of the beat, stable while beat_valid_i
+  input  beat_ctrl_t                   beat_ctrl_i,
+  // Results with sign, the wanted bits lowest, 0 past the row end; stable like beat_ctrl_i
+  input  logic       [Lanes-1:0][31:0] beat_i,
 
   output sram_wr_req_t wr_req_o,    // word by word; stays until wr_ready_i, all stable
   input  logic         wr_ready_i,  // granted; may depend on wr_req_o.valid
   output logic         done_o       // pulse: an operation's last row is written or dropped
 );
 
-  localparam int unsigned MaxWords = Edge / 4;
+  localparam int unsigned MaxWords = (Lanes > 8) ? Lanes / 4 : 2;  // of a beat, or more
 
-  logic [3:0] word_q;
-  logic last, drop;
+  logic [3:0] word_q;  // of the row
+  logic [3:0] more;  // words of the beat behind its first
+  logic last, drop, full;
   word_t [MaxWords-1:0] words;
+  word_t word;
+
+  // Words behind the first, where a word has so many elements
+  function automatic logic [3:0] words_more(int unsigned elements);
+    return (Lanes > elements) ? 4'(Lanes / elements - 1) : '0;
+  endfunction
 
   always_comb begin
     words = '0;
-    for (int unsigned c = 0; c < Edge; c++) begin
-      unique case (row_ctrl_i.out)
-        GemmOutInt16: words[c/8][16*(c%8)+:16] = row_i[c][15:0];
-        GemmOutInt32: words[c/4][32*(c%4)+:32] = row_i[c];
-        default:      words[c/16][8*(c%16)+:8] = row_i[c][7:0];
+    for (int unsigned l = 0; l < Lanes; l++) begin
+      unique case (beat_ctrl_i.out)
+        GemmOutInt16: words[l/8][16*(l%8)+:16] = beat_i[l][15:0];
+        GemmOutInt32: words[l/4][32*(l%4)+:32] = beat_i[l];
+        default:      words[l/16][8*(l%16)+:8] = beat_i[l][7:0];
       endcase
     end
+    unique case (beat_ctrl_i.out)
+      GemmOutInt16: more = words_more(8);
+      GemmOutInt32: more = words_more(4);
+      default:      more = words_more(16);
+    endcase
   end
 
-  assign last           = word_q + 4'd1 == row_ctrl_i.words;
-  assign drop           = row_ctrl_i.out == GemmOutNone;
-  assign wr_req_o.valid = row_valid_i && !drop;
-  assign wr_req_o.addr  = row_ctrl_i.addr + sram_addr_t'(word_q);
-  assign wr_req_o.data  = words[$clog2(MaxWords)'(word_q)];
-  assign row_ready_o    = drop || (wr_ready_i && last);
-  assign done_o         = row_valid_i && row_ready_o && row_ctrl_i.done;
+  if (Lanes < 16) begin : gen_part
+    logic [3:0] byte_q, next;  // place of the beat in its word, of the one behind it
+    word_t part_q;  // the beats in front of it, 0 from byte_q on
+
+    always_comb begin
+      unique case (beat_ctrl_i.out)
+        GemmOutInt16: next = byte_q + 4'(2 * Lanes);
+        GemmOutInt32: next = byte_q + 4'(4 * Lanes);
+        default:      next = byte_q + 4'(Lanes);
+      endcase
+    end
+
+    assign full = next == '0 || beat_ctrl_i.last;
+    assign word = part_q | words[$clog2(MaxWords)'(word_q&more)] << {byte_q, 3'b0};
+
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) begin
+        byte_q <= '0;
+        part_q <= '0;
+      end else if (beat_valid_i && beat_ready_o) begin
+        byte_q <= full ? '0 : next;
+        part_q <= full ? '0 : word;
+      end
+    end
+  end else begin : gen_whole
+    assign full = 1'b1;
+    assign word = words[$clog2(MaxWords)'(word_q&more)];
+  end
+
+  assign last           = word_q + 4'd1 == beat_ctrl_i.words;
+  assign drop           = beat_ctrl_i.out == GemmOutNone;
+  assign wr_req_o.valid = beat_valid_i && !drop && full;
+  assign wr_req_o.addr  = beat_ctrl_i.addr + sram_addr_t'(word_q);
+  assign wr_req_o.data  = word;
+  assign beat_ready_o   = drop || !full || (wr_ready_i && (last || (word_q & more) == more));
+  assign done_o         = beat_valid_i && beat_ready_o && beat_ctrl_i.done;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) word_q <= '0;

@@ -26,8 +26,9 @@ UNIT_TESTS = ROOT / "tb" / "unit"
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "cop_split": ("cop", {"cop_id_width": 3, "cop_hartid_width": 32, "cop_split": True}),
     "cop_two": ("cop", {"cop_sources": 2, "cop_id_width": 32, "cop_hartid_width": 5}),
+    "gemm_a4": ("gemm", {"array_dim": 4}),
 }
-"""Blocks in the bench of another one with another port: that one's name, and the port."""
+"""Blocks in the bench of another one with another port or array: that one's name, and which."""
 
 
 class UnknownBlockError(ValueError):
@@ -51,7 +52,7 @@ class UnitConfiguration(Configuration):
     takes: ClassVar[str] = "10 to 30 seconds"
 
     def __post_init__(self) -> None:
-        """Give the chip the port that the block is there for: its tests are told of it too."""
+        """Give the chip what the block is there for: its tests are told of it too."""
         if self.block in VARIANTS:
             object.__setattr__(self, "chip", replace(self.chip, **VARIANTS[self.block][1]))
 
@@ -67,8 +68,8 @@ class UnitConfiguration(Configuration):
 
     @property
     def has_array(self) -> bool:
-        """Whether the bench can have another array than one of 16."""
-        return " ArrayDim = " in self.wrapper.read_text(encoding="utf-8")
+        """Whether the bench can have any array."""
+        return self.block == self.bench and " ArrayDim = " in self.wrapper.read_text("utf-8")
 
     @property
     def parameters(self) -> list[str]:

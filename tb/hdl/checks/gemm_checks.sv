@@ -12,6 +12,6 @@
 `STREAM(npu_gemm_drain, u_check_sums, sums_valid_o, sums_ready_i, sums_o)
 
 // `done` follows ready, and without a second operand its words may be anything.
-`STREAM(npu_gemm_collect, u_check, row_valid_o, row_ready_i, {row_ctrl_o.addr, row_columns_o})
+`STREAM(npu_gemm_collect, u_check, beat_valid_o, beat_ready_i, {beat_ctrl_o.addr, beat_columns_o})
 `STREAM(npu_gemm_post, u_check, out_valid_o, out_ready_i, {out_ctrl_o, out_o})
-`STREAM(npu_gemm_argmax, u_check, row_valid_o, row_ready_i, {row_ctrl_i, row_i})
+`STREAM(npu_gemm_argmax, u_check, beat_valid_o, beat_ready_i, {beat_ctrl_i, beat_i})

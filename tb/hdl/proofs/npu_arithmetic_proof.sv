@@ -16,7 +16,7 @@ module npu_arithmetic_proof
   output logic round_shift_o,
   output logic round_saturate_o,
 
-  input row_ctrl_t ctrl_i,
+  input beat_ctrl_t ctrl_i,
   input logic [31:0] high_i,
   input logic [31:0] low_i,
   input logic [31:0] partial_high_i,
@@ -101,7 +101,7 @@ module npu_arithmetic_proof
       plain_t'(acc_t'(LeastProduct)) == LeastProduct &&
       MostFactor < (64'sd1 <<< 23) && 64'sd128 * MostFactor < (64'sd1 <<< 31);
 
-  row_ctrl_t adds, multiplies;
+  beat_ctrl_t adds, multiplies;
   always_comb begin
     adds           = ctrl_i;
     adds.op        = GemmOpAdd;
@@ -116,7 +116,7 @@ module npu_arithmetic_proof
       plain_t'(value_i) + plain_t'(second_i), is_out16(ctrl_i.out)
   );
 
-  function automatic logic multiply_is_plain(row_ctrl_t ctrl, logic signed [7:0] value,
+  function automatic logic multiply_is_plain(beat_ctrl_t ctrl, logic signed [7:0] value,
                                              logic signed [7:0] second);
     plain_t product;
     product = plain_t'(value) * plain_t'(second) * $signed({48'd0, ctrl.mul});
