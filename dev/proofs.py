@@ -45,13 +45,13 @@ opt -full
 PLANTED = {
     "rounding truncates": (
         "npu_fixed_pkg.sv",
-        "return y[16:1] + 16'(y[0]);",
-        "return y[16:1];",
+        "return x.bits[16:1] + 16'(x.bits[0]);",
+        "return x.bits[16:1];",
         "round_saturate_o",
     ),
     "rounding after saturation": (
         "npu_fixed_pkg.sv",
-        "if (y[16:1] == most) return most;",
+        "if (x.bits[16:1] == most) return most;",
         "",
         "round_saturate_o",
     ),

@@ -148,8 +148,6 @@ BLOCKS: tuple[SynthBlock, ...] = (
     SynthBlock("array-a16", "npu_systolic_array", {"ArrayDim": 16}),
     SynthBlock("expand-a16", "npu_gemm_expand", {"Edge": 16}),
     SynthBlock("post-a16", "npu_gemm_post", {"Lanes": 16}),
-    SynthBlock("post-a8", "npu_gemm_post", {"Lanes": 4}),
-    SynthBlock("post-a4", "npu_gemm_post", {"Lanes": 1}),
     SynthBlock("host", "npu_host"),
     SynthBlock("seq", "npu_seq"),
     SynthBlock("mem-port", "npu_mem_port", {"RdEngines": 0o706, "WrEngines": 1}),

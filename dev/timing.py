@@ -39,8 +39,10 @@ TOPS = (SMALLEST, synth.SynthBlock("top-a16", "npu_top", {"ArrayDim": 16}))
 PARTS = (
     synth.SynthBlock("row-a16", "npu_pe_row", {"ArrayDim": 16}),
     synth.SynthBlock("smx-sum", "npu_smx_sum"),
+    synth.SynthBlock("post-a8", "npu_gemm_post", {"Lanes": 4}),
+    synth.SynthBlock("post-a4", "npu_gemm_post", {"Lanes": 1}),
 )
-"""Parts of blocks, to compare others with in gates."""
+"""Parts of blocks: two to compare others with in gates, and post-processing of smaller arrays."""
 BLOCKS = (*TOPS, *synth.BLOCKS, *PARTS)
 WHOLE = tuple(block.name for block in BLOCKS if block.top == "npu_top")
 

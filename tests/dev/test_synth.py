@@ -219,7 +219,9 @@ def instances(tops: set[str], parameters: Mapping[str, int]) -> dict[str, list[d
 def test_a_block_is_measured_as_the_chip_has_it() -> None:
     """With the parameters of an instance in the default chip, unless a smaller array is wanted."""
     blocks = [
-        one for one in (*synth.BLOCKS, *timing.PARTS) if one.parameters.get("ArrayDim", 16) == 16
+        one
+        for one in (*synth.BLOCKS, *timing.PARTS)
+        if one.parameters.get("ArrayDim", 16) == 16 and not one.name.endswith(("-a4", "-a8"))
     ]
     plain = {block.top for block in blocks if not block.parameters}
     found = instances({"npu_top", *plain}, {})
