@@ -31,7 +31,7 @@ module npu_gemm_collect
   input  SumsT sums_i,        // a row of sums, stable while sums_valid_i
 
   input  logic  word_valid_i,  // stays until word_ready_o
-  output logic  word_ready_o,  // may depend on word_valid_i
+  output logic  word_ready_o,  // depends on op_i alone
   input  word_t word_i,        // in the order of npu_gemm_operand_d, stable while word_valid_i
 
   // Activation table, written while no row is under way
@@ -66,9 +66,14 @@ module npu_gemm_collect
 
   state_e state_q, first_state, column_state;
   logic [2:0] line_q;
-  dim_t n_left_q, m_q;
+  dim_t n_left_q, m_q;  // columns behind the column tile; rows in front of this one
   sram_addr_t c_row_q, c_column_q;
   logic wide, raw_planes, both_planes, use_sums;
+
+  // Columns of a column tile, where so many are left
+  function automatic logic [5:0] tile_columns(dim_t n_left);
+    return (n_left >= dim_t'(Edge)) ? 6'(Edge) : 6'(n_left);
+  endfunction
 
   assign wide = op_i.a_type inside {GemmAInt16, GemmAUint16};
   // Unrequantised sums of a 16-bit operand A are two planes of rows; otherwise they are combined.
@@ -120,12 +125,10 @@ module npu_gemm_collect
   // ---------------------------------------------------------------------------------------------
   // Words from SRAM: the softmax sum and the planes of D
   // ---------------------------------------------------------------------------------------------
-  logic [5:0] columns;
+  logic [5:0] columns_q;  // of the column tile
   logic words_ready, launch;
   logic [31:0] sum;
   word_t [DWords-1:0] d;
-
-  assign columns = (n_left_q >= dim_t'(Edge)) ? 6'(Edge) : 6'(n_left_q);
 
   npu_gemm_row_words #(
     .Edge(Edge)
@@ -133,7 +136,7 @@ module npu_gemm_collect
     .clk_i,
     .rst_ni,
     .op_i,
-    .columns_i(columns),
+    .columns_i(columns_q),
     .word_valid_i,
     .word_ready_o,
     .word_i,
@@ -155,28 +158,28 @@ module npu_gemm_collect
 
   assign sums_complete = sums_valid_i && (have_high_q || !both_planes);
   assign beat_valid_o  = state_q == StRows && sums_complete && words_ready;
-  assign columns_left  = columns - 6'(column);
+  assign columns_left  = columns_q - 6'(column);
   assign launch        = beat_valid_o && beat_ready_i && beat_last;
   assign sums_ready_o  = state_q == StRows && ((both_planes && !have_high_q) || launch);
 
   assign row_last      = !raw_planes || plane_q;
   assign column_last   = launch && row_last && m_q + 1'b1 == op_i.m;
-  assign op_ready_o    = column_last && n_left_q <= dim_t'(Edge);
+  assign op_ready_o    = column_last && n_left_q == '0;
 
   logic [3:0] c_tile_words, c_words;
   always_comb begin
     unique case (op_i.out)
       GemmOutInt16: begin
         c_tile_words = 4'(Edge / 8);
-        c_words      = 4'((8'(columns) + 8'd7) >> 3);
+        c_words      = 4'((8'(columns_q) + 8'd7) >> 3);
       end
       GemmOutInt32: begin
         c_tile_words = 4'(Edge / 4);
-        c_words      = 4'((8'(columns) + 8'd3) >> 2);
+        c_words      = 4'((8'(columns_q) + 8'd3) >> 2);
       end
       default: begin
         c_tile_words = 4'(Edge / 16);
-        c_words      = 4'((8'(columns) + 8'd15) >> 4);
+        c_words      = 4'((8'(columns_q) + 8'd15) >> 4);
       end
     endcase
   end
@@ -186,6 +189,7 @@ module npu_gemm_collect
       state_q     <= StIdle;
       line_q      <= '0;
       n_left_q    <= '0;
+      columns_q   <= '0;
       m_q         <= '0;
       c_row_q     <= '0;
       c_column_q  <= '0;
@@ -196,7 +200,8 @@ module npu_gemm_collect
       unique case (state_q)
         StIdle: begin
           line_q     <= '0;
-          n_left_q   <= op_i.n;
+          n_left_q   <= op_i.n - dim_t'(tile_columns(op_i.n));
+        columns_q  <= tile_columns(op_i.n);
           m_q        <= '0;
           c_row_q    <= op_i.c;
           c_column_q <= '0;
@@ -231,7 +236,8 @@ module npu_gemm_collect
             m_q        <= '0;
             c_row_q    <= op_i.c;
             c_column_q <= c_column_q + sram_addr_t'(c_tile_words);
-            n_left_q   <= n_left_q - dim_t'(Edge);
+            n_left_q   <= n_left_q - dim_t'(tile_columns(n_left_q));
+            columns_q  <= tile_columns(n_left_q);
             state_q    <= op_ready_o ? StIdle : column_state;
           end
         end

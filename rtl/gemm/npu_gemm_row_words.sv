@@ -2,7 +2,7 @@
 //
 // Gathers the words from SRAM that one output row of a column tile needs: the softmax sum of the
 // row, then the words of the second operand that hold valid columns, plane after plane. The row may
-// go while its last word is still being offered.
+// go as its last word is taken, which waits for nothing but a row that is complete before it.
 
 module npu_gemm_row_words
   import npu_pkg::*;
@@ -22,7 +22,7 @@ module npu_gemm_row_words
   input logic [5:0] columns_i,
 
   input  logic  word_valid_i,  // stays until word_ready_o
-  output logic  word_ready_o,  // may depend on word_valid_i
+  output logic  word_ready_o,  // depends on enable_i and op_i alone
   input  word_t word_i,        // in the order of npu_gemm_operand_d
 
   input  logic               enable_i,  // a row is wanted
@@ -39,7 +39,7 @@ module npu_gemm_row_words
                        op_i.a_type inside {GemmAInt16, GemmAUint16};
 
   logic [3:0] d_words, word_q;
-  logic have_sum_q, plane_q, want_sum, plane_last, last, take;
+  logic complete_q, have_sum_q, plane_q, want_sum, plane_last, last, row_end, take;
   word_t [DWords-1:0] d_q;
   logic [31:0] sum_q;
 
@@ -52,43 +52,41 @@ module npu_gemm_row_words
   assign want_sum   = use_sums && !have_sum_q;
   assign plane_last = word_q + 4'd1 == d_words;
   assign last       = plane_last && (plane_q || !both_planes);
+  assign row_end    = want_sum ? !use_d : last;  // the next word completes the row
+
+  assign word_ready_o = enable_i && (use_sums || use_d) && !complete_q;
+  assign take         = word_valid_i && word_ready_o;
+  assign ready_o      = complete_q || (!use_sums && !use_d) || (word_valid_i && row_end);
 
   always_comb begin
     d_o   = d_q;
     sum_o = sum_q;
-    if (want_sum) sum_o = word_i[31:0];
-    else begin
+    if (!complete_q) begin
+      if (want_sum) sum_o = word_i[31:0];
       for (int unsigned w = 0; w < DWords; w++) begin
-        if (32'(word_q) + (plane_q ? Edge / 4 : 0) == w) d_o[w] = word_i;
+        if (!want_sum && 32'(word_q) + (plane_q ? Edge / 4 : 0) == w) d_o[w] = word_i;
       end
     end
-    // Complete with the word that is being offered?
-    if (!use_sums && !use_d) ready_o = 1'b1;
-    else if (!use_d) ready_o = word_valid_i;
-    else ready_o = word_valid_i && !want_sum && last;
   end
-
-  assign word_ready_o = enable_i && (use_sums || use_d) && (!ready_o || launch_i);
-  assign take         = word_valid_i && word_ready_o;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
+      complete_q <= 1'b0;
       word_q     <= '0;
       plane_q    <= 1'b0;
       have_sum_q <= 1'b0;
       d_q        <= '0;
       sum_q      <= '0;
     end else begin
+      complete_q <= (complete_q || (take && row_end)) && !launch_i;
       if (take) begin
         d_q   <= d_o;
         sum_q <= sum_o;
-      end
-      if (launch_i) begin
-        word_q     <= '0;
-        plane_q    <= 1'b0;
-        have_sum_q <= 1'b0;
-      end else if (take) begin
-        if (want_sum) have_sum_q <= 1'b1;
+        if (row_end) begin
+          word_q     <= '0;
+          plane_q    <= 1'b0;
+          have_sum_q <= 1'b0;
+        end else if (want_sum) have_sum_q <= 1'b1;
         else if (!plane_last) word_q <= word_q + 4'd1;
         else begin
           word_q  <= '0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Packs the beats of result rows to words of int8, int16 or int32 and writes them to SRAM, one per
-// cycle, or drops them. A beat of less than a word waits for those that follow it in its row. An
-// instruction is reported as done when its last word has been accepted.
+// cycle, or drops them. A beat of less than a word waits for those that follow it in its row. A word
+// that is not granted at once waits in a register, so that no path leads through the crossbar into
+// post-processing. An instruction is reported as done when its last word has been accepted.
 
 module npu_gemm_writer
   import npu_pkg::*;
@@ -16,7 +17,7 @@ module npu_gemm_writer
   input logic rst_ni, // reset, active low
 
   input  logic                         beat_valid_i,  // stays until beat_ready_o
-  // Its last word is taken, it waits for the next beat, or it is dropped; depends on wr_ready_i
+  // Its last word is taken, it waits for the next beat, or it is dropped; follows beat_ctrl_i
   output logic                         beat_ready_o,
   // Form and place of the beat, stable while beat_valid_i
   input  beat_ctrl_t                   beat_ctrl_i,
@@ -86,17 +87,39 @@ module npu_gemm_writer
     assign word = words[$clog2(MaxWords)'(word_q&more)];
   end
 
-  assign last           = word_q + 4'd1 == beat_ctrl_i.words;
-  assign drop           = beat_ctrl_i.out == GemmOutNone;
-  assign wr_req_o.valid = beat_valid_i && !drop && full;
-  assign wr_req_o.addr  = beat_ctrl_i.addr + sram_addr_t'(word_q);
-  assign wr_req_o.data  = word;
-  assign beat_ready_o   = drop || !full || (wr_ready_i && (last || (word_q & more) == more));
-  assign done_o         = beat_valid_i && beat_ready_o && beat_ctrl_i.done;
+  logic held_q, held_done_q;  // the word of held_q waits for its grant; with it, done does
+  sram_addr_t held_addr_q;
+  word_t held_word_q;
+  logic offer, step;
+
+  assign last         = word_q + 4'd1 == beat_ctrl_i.words;
+  assign drop         = beat_ctrl_i.out == GemmOutNone;
+  assign offer        = beat_valid_i && !drop && full && !held_q;
+  assign step         = last || (word_q & more) == more;  // no word of the beat is left
+  assign beat_ready_o = !full || (!held_q && (drop || step));
+
+  assign wr_req_o.valid = held_q || offer;
+  assign wr_req_o.addr  = held_q ? held_addr_q : beat_ctrl_i.addr + sram_addr_t'(word_q);
+  assign wr_req_o.data  = held_q ? held_word_q : word;
+  assign done_o         = held_q ? held_done_q && wr_ready_i :
+                          beat_valid_i && beat_ready_o && beat_ctrl_i.done && (drop || wr_ready_i);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) word_q <= '0;
-    else if (wr_req_o.valid && wr_ready_i) word_q <= last ? '0 : word_q + 4'd1;
+    if (!rst_ni) begin
+      word_q <= '0;
+      held_q <= 1'b0;
+    end else begin
+      held_q <= wr_req_o.valid && !wr_ready_i;
+      if (offer) word_q <= last ? '0 : word_q + 4'd1;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (offer) begin
+      held_addr_q <= wr_req_o.addr;
+      held_word_q <= word;
+      held_done_q <= beat_ready_o && beat_ctrl_i.done;
+    end
   end
 
 endmodule
