@@ -201,7 +201,7 @@ module npu_gemm_collect
         StIdle: begin
           line_q     <= '0;
           n_left_q   <= op_i.n - dim_t'(tile_columns(op_i.n));
-        columns_q  <= tile_columns(op_i.n);
+          columns_q  <= tile_columns(op_i.n);
           m_q        <= '0;
           c_row_q    <= op_i.c;
           c_column_q <= '0;

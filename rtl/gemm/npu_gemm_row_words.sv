@@ -49,10 +49,10 @@ module npu_gemm_row_words
     else d_words = 4'((8'(columns_i) + 8'd15) >> 4);
   end
 
-  assign want_sum   = use_sums && !have_sum_q;
-  assign plane_last = word_q + 4'd1 == d_words;
-  assign last       = plane_last && (plane_q || !both_planes);
-  assign row_end    = want_sum ? !use_d : last;  // the next word completes the row
+  assign want_sum     = use_sums && !have_sum_q;
+  assign plane_last   = word_q + 4'd1 == d_words;
+  assign last         = plane_last && (plane_q || !both_planes);
+  assign row_end      = want_sum ? !use_d : last;  // the next word completes the row
 
   assign word_ready_o = enable_i && (use_sums || use_d) && !complete_q;
   assign take         = word_valid_i && word_ready_o;

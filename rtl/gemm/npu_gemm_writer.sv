@@ -92,15 +92,15 @@ module npu_gemm_writer
   word_t held_word_q;
   logic offer, step;
 
-  assign last         = word_q + 4'd1 == beat_ctrl_i.words;
-  assign drop         = beat_ctrl_i.out == GemmOutNone;
-  assign offer        = beat_valid_i && !drop && full && !held_q;
-  assign step         = last || (word_q & more) == more;  // no word of the beat is left
+  assign last = word_q + 4'd1 == beat_ctrl_i.words;
+  assign drop = beat_ctrl_i.out == GemmOutNone;
+  assign offer = beat_valid_i && !drop && full && !held_q;
+  assign step = last || (word_q & more) == more;  // no word of the beat is left
   assign beat_ready_o = !full || (!held_q && (drop || step));
 
   assign wr_req_o.valid = held_q || offer;
-  assign wr_req_o.addr  = held_q ? held_addr_q : beat_ctrl_i.addr + sram_addr_t'(word_q);
-  assign wr_req_o.data  = held_q ? held_word_q : word;
+  assign wr_req_o.addr = held_q ? held_addr_q : beat_ctrl_i.addr + sram_addr_t'(word_q);
+  assign wr_req_o.data = held_q ? held_word_q : word;
   assign done_o         = held_q ? held_done_q && wr_ready_i :
                           beat_valid_i && beat_ready_o && beat_ctrl_i.done && (drop || wr_ready_i);
 
