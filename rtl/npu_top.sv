@@ -258,7 +258,7 @@ module npu_top
       .axi_rsp_i   (cmd_axi_rsp)
     );
   end else begin : gen_no_cmd
-    assign cmd_rsp     = '{ack: 1'b1, rdata: '0};
+    assign cmd_rsp     = '{ack: cmd_req.valid, rdata: '0};
     assign cmd_irq     = 1'b0;
     assign launch_req  = '0;
     assign cmd_axi_req = '0;
@@ -328,7 +328,7 @@ module npu_top
     // Every instruction is answered and refused.
     assign x_rsp       = '{issue: '{ready: 1'b1, default: '0}, operands_ready: 1'b1};
     assign x_result    = '0;
-    assign cop_rsp     = '{ack: 1'b1, rdata: '0};
+    assign cop_rsp     = '{ack: cop_req.valid, rdata: '0};
     assign cop_irq     = 1'b0;
     assign cop_axi_req = '0;
   end

@@ -37,7 +37,7 @@ module npu_dma_bursts
 
   typedef struct packed {
     mem_word_t  addr;
-    logic [5:0] words;
+    logic [7:0] len;
     logic       last;
     tag_t       tag;
   } burst_t;
@@ -46,7 +46,7 @@ module npu_dma_bursts
   burst_t cut, burst;
   mem_word_t left;
   logic valid, room, step, piece_end, last_piece;
-  logic [5:0] most;
+  logic [5:0] most, words;
   logic [6:0] past_page;
   logic crosses;
 
@@ -71,7 +71,7 @@ module npu_dma_bursts
     .last_o (last_piece),
     .tag_o  (tag),
     .step_i (step),
-    .words_i(cut.words),
+    .words_i(words),
     .end_i  (piece_end)
   );
 
@@ -83,11 +83,12 @@ module npu_dma_bursts
     if (tag.single) piece_end = left == mem_word_t'(1);
   end
 
-  assign most      = tag.single ? 6'd1 : most_words({cut.addr, 4'b0});
-  assign cut.words = piece_end ? left[5:0] : most;
-  assign cut.last  = piece_end && last_piece;
-  assign cut.tag   = tag;
-  assign step      = valid && room;
+  assign most     = tag.single ? 6'd1 : most_words({cut.addr, 4'b0});
+  assign words    = piece_end ? left[5:0] : most;
+  assign cut.len  = {2'b0, words} - 8'd1;
+  assign cut.last = piece_end && last_piece;
+  assign cut.tag  = tag;
+  assign step     = valid && room;
 
   npu_fifo #(
     .DataT(burst_t),
@@ -104,7 +105,7 @@ module npu_dma_bursts
   );
 
   assign req_o.addr  = {burst.addr, 4'b0};
-  assign req_o.len   = {2'b0, burst.words} - 8'd1;
+  assign req_o.len   = burst.len;
   assign req_o.instr = burst.tag.instr;
   assign last_o      = burst.last;
   assign single_o    = burst.tag.single;

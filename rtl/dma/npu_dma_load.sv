@@ -189,7 +189,7 @@ module npu_dma_load
     .rst_ni,
     .addr_valid_i(copy || list_addr_valid),
     .addr_ready_o(reader_ready),
-    .addr_i      (copy ? request.addr[19:4] : list_addr),
+    .addr_i      (list_turn ? list_addr : request.addr[19:4]),
     .data_valid_o(reader_valid),
     .data_ready_i(list_turn ? list_word_ready : copy_take),
     .data_o      (reader_data),

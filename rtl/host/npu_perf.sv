@@ -18,14 +18,16 @@ module npu_perf
   output npu_host_pkg::counters_t counters_o  // two cycles after the events
 );
 
-  logic run_q;
+  logic clear_q, run_q;
   npu_host_pkg::events_t events_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
+      clear_q  <= 1'b0;
       run_q    <= 1'b0;
       events_q <= '0;
     end else begin
+      clear_q  <= clear_i;
       run_q    <= run_i;
       events_q <= events_i;
     end
@@ -34,7 +36,7 @@ module npu_perf
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       counters_o <= '0;
-    end else if (clear_i) begin
+    end else if (clear_q) begin
       counters_o <= '0;
     end else if (run_q) begin
       counters_o.cycles       <= counters_o.cycles + 64'd1;
