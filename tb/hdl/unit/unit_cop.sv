@@ -31,10 +31,15 @@ module unit_cop #(
   // -----------------------------------------------------------------------------------------------
   npu_host_pkg::window_req_t window_req;
   npu_host_pkg::window_rsp_t window_rsp;
+  npu_host_pkg::window_req_t cmd_req;
+  npu_host_pkg::window_rsp_t cmd_rsp;
   npu_host_pkg::control_t control;
   npu_mem_pkg::mem_settings_t settings;
   npu_stream_pkg::stream_range_t stream;
   logic fault;
+
+  // There is no command port.
+  assign cmd_rsp = '{ack: cmd_req.valid, rdata: '0};
 
   npu_host u_host (
     .clk_i         (clk),
@@ -42,8 +47,8 @@ module unit_cop #(
     .axil_req_i    (axil_req),
     .axil_rsp_o    (axil_rsp),
     .irq_o         (irq),
-    .cmd_req_o     (),
-    .cmd_rsp_i     ('{ack: 1'b1, default: '0}),
+    .cmd_req_o     (cmd_req),
+    .cmd_rsp_i     (cmd_rsp),
     .cmd_irq_i     (1'b0),
     .cop_req_o     (window_req),
     .cop_rsp_i     (window_rsp),
