@@ -30,8 +30,11 @@ module npu_top
   parameter bit CopIssueRegisterSplit = 1'b0
 ) (
   input  logic clk_i,   // clock
-  input  logic rst_ni,  // reset, active low
+  input  logic rst_ni,  // reset, active low; asynchronous
   output logic irq_o,   // a level, while an enabled cause stands in IRQ_STATUS
+
+  // In reset, and in two cycles after it, every valid of the chip is 0, and so is every ready that
+  // answers a valid.
 
   // Host: AXI4-Lite slave
   input  logic        s_axil_awvalid_i,  // a write; stays until ready, address stable
@@ -165,6 +168,20 @@ module npu_top
   npu_axi_pkg::axi_req_t cop_axi_req;
   npu_axi_pkg::axi_rsp_t cop_axi_rsp;
 
+  // ---------------------------------------------------------------------------------------------
+  // Reset: nothing is offered or taken in it, even while the clock stands still
+  // ---------------------------------------------------------------------------------------------
+  logic rst_n, irq;
+
+  npu_reset_sync u_reset (
+    .clk_i,
+    .rst_ni,
+    .rst_no(rst_n)
+  );
+
+  // ---------------------------------------------------------------------------------------------
+  // Host and core
+  // ---------------------------------------------------------------------------------------------
   npu_host #(
     .ArrayDim(ArrayDim),
     .SramKiB(SramKiB),
@@ -174,10 +191,10 @@ module npu_top
     .NarrowFormats(NarrowFormats)
   ) u_host (
     .clk_i,
-    .rst_ni,
+    .rst_ni        (rst_n),
     .axil_req_i    (axil_req),
     .axil_rsp_o    (axil_rsp),
-    .irq_o,
+    .irq_o         (irq),
     .cmd_req_o     (cmd_req),
     .cmd_rsp_i     (cmd_rsp),
     .cmd_irq_i     (cmd_irq),
@@ -204,12 +221,13 @@ module npu_top
           araddr: s_axil_araddr_i,
           rready: s_axil_rready_i
       };
-  assign s_axil_awready_o = axil_rsp.awready;
-  assign s_axil_wready_o = axil_rsp.wready;
-  assign s_axil_bvalid_o = axil_rsp.bvalid;
+  assign irq_o = irq && rst_n;
+  assign s_axil_awready_o = axil_rsp.awready && rst_n;
+  assign s_axil_wready_o = axil_rsp.wready && rst_n;
+  assign s_axil_bvalid_o = axil_rsp.bvalid && rst_n;
   assign s_axil_bresp_o = axil_rsp.bresp;
-  assign s_axil_arready_o = axil_rsp.arready;
-  assign s_axil_rvalid_o = axil_rsp.rvalid;
+  assign s_axil_arready_o = axil_rsp.arready && rst_n;
+  assign s_axil_rvalid_o = axil_rsp.rvalid && rst_n;
   assign s_axil_rdata_o = axil_rsp.rdata;
   assign s_axil_rresp_o = axil_rsp.rresp;
 
@@ -222,7 +240,7 @@ module npu_top
     .NarrowFormats(NarrowFormats)
   ) u_core (
     .clk_i,
-    .rst_ni,
+    .rst_ni        (rst_n),
     .control_i     (control),
     .start_state_i (start_state),
     .stream_limit_i(stream_limit),
@@ -245,7 +263,7 @@ module npu_top
       .ScratchBytes(CmdScratchBytes)
     ) u_cmd (
       .clk_i,
-      .rst_ni,
+      .rst_ni      (rst_n),
       .req_i       (cmd_req),
       .rsp_o       (cmd_rsp),
       .irq_o       (cmd_irq),
@@ -289,13 +307,13 @@ module npu_top
           id: x_id_t'(x_commit_id_i),
           kill: x_commit_kill_i
       };
-  assign x_issue_ready_o = x_rsp.issue.ready;
+  assign x_issue_ready_o = x_rsp.issue.ready && rst_n;
   assign x_issue_accept_o = x_rsp.issue.accept;
   assign x_issue_writeback_o = x_rsp.issue.writeback;
   assign x_issue_register_read_o = CopNumRs'(x_rsp.issue.register_read);
   assign x_issue_float_o = x_rsp.issue.is_float;
-  assign x_register_ready_o = x_rsp.operands_ready;
-  assign x_result_valid_o = x_result.valid;
+  assign x_register_ready_o = x_rsp.operands_ready && rst_n;
+  assign x_result_valid_o = x_result.valid && rst_n;
   assign x_result_hartid_o = CopHartIdWidth'(x_result.hartid);
   assign x_result_id_o = CopIdWidth'(x_result.id);
   assign x_result_rd_o = x_result.rd;
@@ -310,7 +328,7 @@ module npu_top
       .Split(CopIssueRegisterSplit)
     ) u_cop (
       .clk_i,
-      .rst_ni,
+      .rst_ni      (rst_n),
       .x_req_i     (x_req),
       .x_commit_i  (x_commit),
       .x_rsp_o     (x_rsp),
@@ -339,15 +357,15 @@ module npu_top
   if (EnableCmd || EnableCop) begin : gen_mux
     npu_axi_mux u_mux (
       .clk_i,
-      .rst_ni,
+      .rst_ni(rst_n),
       .core_req_i(core_req),
       .core_rsp_o(core_rsp),
-      .cmd_req_i (cmd_axi_req),
-      .cmd_rsp_o (cmd_axi_rsp),
-      .cop_req_i (cop_axi_req),
-      .cop_rsp_o (cop_axi_rsp),
-      .bus_req_o (bus_req),
-      .bus_rsp_i (bus_rsp)
+      .cmd_req_i(cmd_axi_req),
+      .cmd_rsp_o(cmd_axi_rsp),
+      .cop_req_i(cop_axi_req),
+      .cop_rsp_o(cop_axi_rsp),
+      .bus_req_o(bus_req),
+      .bus_rsp_i(bus_rsp)
     );
   end else begin : gen_no_mux
     assign bus_req     = core_req;
@@ -359,16 +377,16 @@ module npu_top
   // ---------------------------------------------------------------------------------------------
   // Memory
   // ---------------------------------------------------------------------------------------------
-  assign m_axi_arvalid_o = bus_req.rd.arvalid;
+  assign m_axi_arvalid_o = bus_req.rd.arvalid && rst_n;
   assign m_axi_arid_o = bus_req.rd.arid;
   assign m_axi_araddr_o = bus_req.rd.araddr;
   assign m_axi_arlen_o = bus_req.rd.arlen;
   assign m_axi_rready_o = bus_req.rd.rready;
-  assign m_axi_awvalid_o = bus_req.wr.awvalid;
+  assign m_axi_awvalid_o = bus_req.wr.awvalid && rst_n;
   assign m_axi_awid_o = bus_req.wr.awid;
   assign m_axi_awaddr_o = bus_req.wr.awaddr;
   assign m_axi_awlen_o = bus_req.wr.awlen;
-  assign m_axi_wvalid_o = bus_req.wr.wvalid;
+  assign m_axi_wvalid_o = bus_req.wr.wvalid && rst_n;
   assign m_axi_wdata_o = bus_req.wr.wdata;
   assign m_axi_wstrb_o = bus_req.wr.wstrb;
   assign m_axi_wlast_o = bus_req.wr.wlast;

@@ -17,16 +17,16 @@ module npu_block_clock #(
     $fatal(1, "npu_block_clock: Rest = %0d, must be at least 2", Rest);
   end
 
-  logic [Rest-1:0] rest_q;
+  logic awake;
+  logic [Rest-1:0] rest_q;  // the cycles before; of no matter before a reset
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) rest_q <= '1;
-    else rest_q <= {rest_q[Rest-2:0], awake_i};
-  end
+  assign awake = awake_i || !rst_ni;
+
+  always_ff @(posedge clk_i) rest_q <= {rest_q[Rest-2:0], awake};
 
   npu_clock_gate u_gate (
     .clk_i,
-    .enable_i(awake_i || rest_q != '0),
+    .enable_i(awake || rest_q != '0),
     .clk_o
   );
 

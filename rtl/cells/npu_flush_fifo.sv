@@ -48,7 +48,7 @@ module npu_flush_fifo #(
     if (push) mem_q[wr_q] <= data_i;
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       rd_q    <= '0;
       wr_q    <= '0;

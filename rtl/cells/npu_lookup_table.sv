@@ -56,7 +56,7 @@ module npu_lookup_table
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) flush_q <= '0;
     else flush_q <= {flush_q[0], write[3] && line == 2'd3};
   end

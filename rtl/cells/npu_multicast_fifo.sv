@@ -47,13 +47,13 @@ module npu_multicast_fifo #(
     assign valid_o[r] = rd_q[r] != wr_q;
     assign data_o[r]  = mem_q[rd_q[r][PtrW-1:0]];
 
-    always_ff @(posedge clk_i or negedge rst_ni) begin
+    always_ff @(posedge clk_i) begin
       if (!rst_ni) rd_q[r] <= '0;
       else if (valid_o[r] && ready_i[r]) rd_q[r] <= rd_q[r] + 1'b1;
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) wr_q <= '0;
     else if (valid_i && ready_o) wr_q <= wr_q + 1'b1;
   end

@@ -49,7 +49,7 @@ module npu_row_fetch #(
   assign tag_o        = head.tag;
   assign empty_o      = !head_valid;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) ask_q <= 1'b0;
     else if (ask_room) ask_q <= step_i.valid && step_i.read && tag_ready;
   end

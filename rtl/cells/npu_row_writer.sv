@@ -44,7 +44,7 @@ module npu_row_writer #(
   assign empty_o    = !valid;
   assign wr_req_o   = '{valid: valid, addr: head.addr, data: head.data};
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       addr_q     <= '0;
       next_row_q <= '0;

@@ -44,7 +44,7 @@ module npu_cmd_check
     c_last_d = Bits'(shape_i.c) + rows_less * Bits'(shape_i.stride_c) + {cols_less[Bits-3:0], 2'd3};
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       a_last_q <= '0;
       b_last_q <= '0;

@@ -49,7 +49,7 @@ module npu_cmd_control
   assign failed_o      = op_failed || ring_failed;
   assign unsupported_o = (op_failed && unit_i.how == EndRefused) || ring_failed;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       op_busy_q <= 1'b0;
       done_o    <= 1'b0;

@@ -53,7 +53,7 @@ module npu_cmd_counters
     next.write_words   = kept.write_words + 32'(events_i.ring.write_words);
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) counters_o <= '0;
     else counters_o <= next;
   end

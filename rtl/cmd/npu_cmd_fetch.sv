@@ -60,7 +60,7 @@ module npu_cmd_fetch
   assign slot.error = read_i.error || (split && half_q.error);
   assign slot.entry = both[32*base_i[3:2]+:WordBits];
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       index_q      <= '0;
       second_q     <= 1'b0;

@@ -49,7 +49,7 @@ module npu_cmd_gemm
   assign column_last = column_q == shape_i.n - 8'd1;
   assign row_last    = row_q == shape_i.m - 8'd1;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       reading_q <= 1'b0;
       row_q     <= '0;
@@ -136,7 +136,7 @@ module npu_cmd_gemm
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       multiply_q   <= 1'b0;
       first_q      <= 1'b0;
@@ -175,7 +175,7 @@ module npu_cmd_gemm
     for (int unsigned l = 0; l < Lanes; l++) sum_d += 32'(a_lane_q[l] * 16'(b_lane_q[l]));
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       sum_q     <= '0;
       write_q   <= 1'b0;

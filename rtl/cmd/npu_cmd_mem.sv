@@ -80,7 +80,7 @@ module npu_cmd_mem
     assign read_o[c].data   = axi_rsp_i.rd.rdata;
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       ar_valid_q  <= 1'b0;
       ar_client_q <= 1'b0;
@@ -128,7 +128,7 @@ module npu_cmd_mem
   assign write_o.ready = write;
   assign write_o.denied = write_i.valid && !write_allowed;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       aw_valid_q <= 1'b0;
       aw_addr_q  <= '0;

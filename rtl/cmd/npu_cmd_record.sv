@@ -46,7 +46,7 @@ module npu_cmd_record
   assign launch = launch_i && record_i.code != CodeFetch;
   assign opcode = (record_i.code == CodeFetch) ? '0 : opcode_i;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       program_q <= '0;
     end else if (clear_i) begin
@@ -97,7 +97,7 @@ module npu_cmd_record
   assign end_o.failed = (write_o.valid && write_i.denied) || (answered && write_i.error);
   assign head_o = head_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       head_q <= '0;
       sent_q <= 1'b0;

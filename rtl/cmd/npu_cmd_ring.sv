@@ -68,7 +68,7 @@ module npu_cmd_ring
   logic ternary_q;
   tile_t tile_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       base_q    <= '0;
       ternary_q <= 1'b0;

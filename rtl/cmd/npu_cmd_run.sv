@@ -195,7 +195,7 @@ module npu_cmd_run
           tail: after
       };
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q    <= StIdle;
       words_q    <= '0;

@@ -186,7 +186,7 @@ module npu_cmd_scalar
     endcase
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       term_q     <= '{default: '0};
       addend_q   <= '0;

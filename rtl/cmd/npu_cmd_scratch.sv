@@ -59,7 +59,7 @@ module npu_cmd_scratch
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       bytes_q <= '{default: '0};
     end else begin

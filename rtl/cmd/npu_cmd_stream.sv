@@ -41,7 +41,7 @@ module npu_cmd_stream #(
   assign end_o.failed = active_i && !arrives &&
                         (read_i.valid || (denied_q && asked_q == arrived_q));
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       asked_q   <= '0;
       arrived_q <= '0;

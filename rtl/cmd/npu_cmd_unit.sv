@@ -151,7 +151,7 @@ module npu_cmd_unit
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q      <= StIdle;
       op_q         <= '0;

@@ -34,7 +34,7 @@ module npu_cmd_vrelu
   assign last  = left_q <= 9'(step_q);
   assign count = last ? left_q[3:0] : step_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       busy_q   <= 1'b0;
       step_q   <= '0;

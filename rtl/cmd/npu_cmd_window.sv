@@ -57,7 +57,7 @@ module npu_cmd_window
 
   npu_cmd_regs u_regs (
     .clk                 (clk_i),
-    .arst_n              (rst_ni),
+    .rst_n               (rst_ni),
     .s_cpuif_req         (req_i.valid),
     .s_cpuif_req_is_wr   (req_i.write),
     .s_cpuif_addr        (req_i.addr),

@@ -69,7 +69,7 @@ module npu_cmd_writeback
   assign end_o.failed = begun_q && bad_q && answered;
   assign words_o      = words_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       begun_q      <= 1'b0;
       row_q        <= '0;

@@ -98,7 +98,7 @@ module npu_cop
 
   assign free = !op.valid || ended.done;
 
-  always_ff @(posedge clk or negedge rst_ni) begin
+  always_ff @(posedge clk) begin
     if (!rst_ni) begin
       clear_acc_q  <= 1'b0;
       clear_facc_q <= 1'b0;
@@ -238,7 +238,7 @@ module npu_cop
   // ---------------------------------------------------------------------------------------------
   // Vector registers
   // ---------------------------------------------------------------------------------------------
-  always_ff @(posedge clk or negedge rst_ni) begin
+  always_ff @(posedge clk) begin
     if (!rst_ni) vregs_q <= '0;
     else if (soft_reset_i) vregs_q <= '0;
     else if (well_done && op.decoded.op == CopLdvec) vregs_q[op.instr[8:7]] <= vector_result;

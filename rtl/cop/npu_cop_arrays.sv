@@ -139,7 +139,7 @@ module npu_cop_arrays
     .empty_o   (written)
   );
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       dealt_q   <= '0;
       pending_q <= '0;

@@ -46,7 +46,7 @@ module npu_cop_divide (
   assign ready_o = advance && state_q == StateReady;
   assign take    = valid_i && ready_o;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q <= StateNone;
       left_q  <= '0;

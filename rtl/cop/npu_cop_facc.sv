@@ -71,7 +71,7 @@ module npu_cop_facc (
   assign idle_o  = state_q == StateAlign && !term_valid_q;
   assign value_o = sum_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       term_valid_q <= 1'b0;
       normalises_q <= 1'b0;
@@ -198,7 +198,7 @@ module npu_cop_facc (
     else result = {sign_q, near_field + 11'd1, left};
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) sum_q <= '0;
     else if (clear_i) sum_q <= '0;
     else if (load_i) sum_q <= value_i;

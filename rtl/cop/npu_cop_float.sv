@@ -74,7 +74,7 @@ module npu_cop_float
     endcase
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) sent_q <= 1'b0;
     else if (end_o.done) sent_q <= 1'b0;
     else if ((op == CopFmacc && facc_valid && facc_ready) ||
@@ -120,7 +120,7 @@ module npu_cop_float
 
   // Rounding waits in registers: that of the accumulator changes with it, that of a sum is not looked
   // at before the cycle after idle_o. A sum of nothing is there when the zero has been loaded.
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       facc_q       <= '0;
       facc_float_q <= '0;
@@ -242,7 +242,7 @@ module npu_cop_float
     .y_o    (root)
   );
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       divide_load_q <= 1'b0;
       root_busy_q   <= 1'b0;
@@ -260,7 +260,7 @@ module npu_cop_float
   // ---------------------------------------------------------------------------------------------
   logic in_facc_q, in_root_q, in_lanes_q, in_divide_q, in_func_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       {in_facc_q, in_root_q, in_lanes_q, in_divide_q, in_func_q, pairs_q} <= '0;
       lane_op_q <= LaneAdd;

@@ -54,7 +54,7 @@ module npu_cop_func_front (
   assign power_valid_o = found_q;
   assign ratio_valid_o = ratio_valid_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       {busy_q, looked_q, found_q, ratio_valid_q} <= '0;
       turn_q <= '0;

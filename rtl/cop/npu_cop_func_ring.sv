@@ -47,7 +47,7 @@ module npu_cop_func_ring (
   assign power_taken = power_valid_i && power_ready_o;
   assign empty_o = valid_q == '0;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid_q <= '0;
       ahead_q <= '0;

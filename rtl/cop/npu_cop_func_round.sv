@@ -23,7 +23,7 @@ module npu_cop_func_round (
 
   logic [2:0] valid_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) valid_q <= '0;
     else if (clear_i) valid_q <= '0;
     else if (advance_i) valid_q <= {valid_q[1:0], valid_i};

@@ -67,7 +67,7 @@ module npu_cop_int
   assign end_o = '{done: go, data: data, fault: '0};
   assign acc_o = acc_q + addend_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       acc_q    <= '0;
       addend_q <= '0;

@@ -194,7 +194,7 @@ module npu_cop_issue
   assign kills   = (heard && x_commit_i.kill) ? present & ~decided & (~reach | match) : '0;
   assign enters  = issue && !kills[Depth] && !(waits && doomed_q);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       waits_q      <= 1'b0;
       waits_id_q   <= '0;
@@ -232,7 +232,7 @@ module npu_cop_issue
   assign room_o = !result_q.valid || x_req_i.result_ready;
   assign pop = ready_to_go && (!entries_q[0].accepted || end_i.done);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       there_q     <= '0;
       committed_q <= '0;
@@ -247,7 +247,7 @@ module npu_cop_issue
   // ---------------------------------------------------------------------------------------------
   // Result
   // ---------------------------------------------------------------------------------------------
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       result_q <= '0;
     end else if (end_i.done) begin

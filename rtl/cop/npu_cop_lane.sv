@@ -29,7 +29,7 @@ module npu_cop_lane (
   assign advance = ready_i || !valid_o;
   assign ready_o = advance;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid_q <= '0;
     end else if (clear_i) begin

@@ -64,7 +64,7 @@ module npu_cop_mem
     assign read_o[c].data   = axi_rsp_i.rd.rdata;
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       ar_valid_q  <= 1'b0;
       ar_client_q <= 1'b0;
@@ -108,7 +108,7 @@ module npu_cop_mem
   assign writes = writes_q + CountW'(write) - CountW'(axi_rsp_i.wr.bvalid);
   assign write_o = '{ready: write_slot, done: axi_rsp_i.wr.bvalid, error: axi_rsp_i.wr.bresp[1]};
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       aw_valid_q <= 1'b0;
       w_valid_q  <= 1'b0;
@@ -158,7 +158,7 @@ module npu_cop_mem
     .expired_o(expired)
   );
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) told_q <= 1'b0;
     else told_q <= expired;
   end

@@ -73,7 +73,7 @@ module npu_cop_pieces
                 (!piece_o.valid || (take && last));
   assign ready_o = load;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       a_q      <= '0;
       b_q      <= '0;

@@ -61,7 +61,7 @@ module npu_cop_reader
   assign read_o = '{valid: asks, word: next_q[27:0], len: 3'(words - 4'd1)};
   assign denied = read_i.denied || (next_q[28] && more_q);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       next_q   <= '0;
       left_q   <= '0;
@@ -173,7 +173,7 @@ module npu_cop_reader
   assign chunk_o.good = oldest.good;
   assign chunk_o.code = oldest.code;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       low_q       <= '0;
       low_valid_q <= 1'b0;

@@ -35,7 +35,7 @@ module npu_cop_root (
   assign ready_o = !busy_q;
   assign take    = valid_i && ready_o;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       busy_q  <= 1'b0;
       valid_o <= 1'b0;

@@ -24,7 +24,7 @@ module npu_cop_round (
 
   logic [2:0] valid_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid_q <= '0;
     end else if (clear_i) begin

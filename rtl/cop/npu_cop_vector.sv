@@ -70,7 +70,7 @@ module npu_cop_vector
     return there ? 16'($signed(a)) * 16'($signed(b)) : '0;
   endfunction
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid_q    <= 1'b0;
       products_q <= '0;
@@ -103,7 +103,7 @@ module npu_cop_vector
 
   assign larger_pair = ($signed(pairs_q[0]) > $signed(pairs_q[1])) ? pairs_q[0] : pairs_q[1];
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       sum_q     <= '0;
       word_q    <= '0;
@@ -142,7 +142,7 @@ module npu_cop_vector
     return {exact[39], {7{!exact[39]}}};
   endfunction
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       group_o <= '0;
     end else if (start_i || drop_i) begin

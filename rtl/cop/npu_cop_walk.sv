@@ -189,7 +189,7 @@ module npu_cop_walk
   assign in_range  = job_q.writes_d ? progress.answered : progress.dealt;
   assign completed = 32'(done_q) + (range_q ? 32'(in_range) : '0);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q     <= StIdle;
       job_q       <= '0;

@@ -31,7 +31,7 @@ module npu_cop_window
 
   npu_cop_regs u_regs (
     .clk                 (clk_i),
-    .arst_n              (rst_ni),
+    .rst_n               (rst_ni),
     .s_cpuif_req         (req_i.valid),
     .s_cpuif_req_is_wr   (req_i.write),
     .s_cpuif_addr        (req_i.addr),
@@ -64,7 +64,7 @@ module npu_cop_window
 
   assign fault_o = report_q.fault.valid;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) report_q <= '0;
     else if (report_i.fault.valid && (!fault_o || control_o.clear)) report_q <= report_i;
     else if (control_o.clear) report_q <= '0;
@@ -75,7 +75,7 @@ module npu_cop_window
   // ---------------------------------------------------------------------------------------------
   logic [31:0] instrs_q, cycles_q, beats_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       instrs_q <= '0;
       cycles_q <= '0;

@@ -56,7 +56,7 @@ module npu_cop_writer
     .allowed_o(allowed)
   );
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       probe_q   <= '0;
       word_q    <= '0;
@@ -128,7 +128,7 @@ module npu_cop_writer
   assign emit = full;
   assign ready_o = take;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       at_q       <= '0;
       data_q     <= '0;
@@ -180,7 +180,7 @@ module npu_cop_writer
   logic failed_q;  // one was not written: those behind it do not count
   cop_count_t end_q;  // of the next word to be answered
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       answered_o <= '0;
       end_q      <= '0;

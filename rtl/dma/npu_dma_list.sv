@@ -87,7 +87,7 @@ module npu_dma_list
   assign bad_addr_o  = row.addr;
   assign end_of_list = row_valid_o && row_ready_i && row.last;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       begun_q         <= 1'b0;
       addr_valid_o    <= 1'b0;

@@ -76,7 +76,7 @@ module npu_dma_load
   assign by_list    = ask_op_q.op == LoadList;
   assign ask_end    = ask_ready && (!by_list || row_last);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       ask_q       <= 1'b0;
       ask_op_q    <= '0;
@@ -129,7 +129,7 @@ module npu_dma_load
   assign issue         = rd_req_o.valid && rd_rsp_i.ready;
   assign request_ready = copy ? reader_ready : issue;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) room_q <= RoomW'(QueueWords);
     else room_q <= room_q - (issue ? RoomW'(request.len) + 1'b1 : '0) + RoomW'(take);
   end
@@ -197,7 +197,7 @@ module npu_dma_load
     .rd_rsp_i    (sram_rd_rsp_i)
   );
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) copies_q <= '0;
     else copies_q <= copies_q + 4'(accept && in_sram) - 4'(status_o.done && copy_take);
   end

@@ -52,7 +52,7 @@ module npu_dma_place
   assign placed = to_cache || to_stage;
   assign word   = valid_i && op_valid_i && !sent_q && (!placed || there);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) {walked_q, sent_q} <= '0;
     else if (done_o) {walked_q, sent_q} <= '0;
     else begin
@@ -161,7 +161,7 @@ module npu_dma_place
                        (!to_cache || cache_q || cache_take) &&
                        (!to_stage || stage_q || stage_take);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       memory_q <= 1'b0;
       cache_q  <= 1'b0;

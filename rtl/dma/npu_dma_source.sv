@@ -76,7 +76,7 @@ module npu_dma_source
   assign op_ready_o  = load && last;
 
   assign word        = tile_q + sram_addr_t'(word_q);
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid_o     <= 1'b0;
       begun_q     <= 1'b0;

@@ -237,7 +237,7 @@ module npu_dma_store
   assign done = job_valid[Finish] && delivered_q != '0 && (!finish_memory || answered_q != '0);
   assign job_ready[Finish] = done;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       delivered_q <= '0;
       answered_q  <= '0;

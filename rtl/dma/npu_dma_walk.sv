@@ -87,7 +87,7 @@ module npu_dma_walk
   assign next_piece = piece + ((part == PartBody) ? addr_t'(shape_i.body) : addr_t'(TileWords));
   assign next_unit  = unit + pitch_i;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid_o <= 1'b0;
       begun_q <= 1'b0;

@@ -75,7 +75,7 @@ module npu_accumulator #(
     assign drain_sum_o[n] = read_q[drain_bank_q][n/ArrayDim][n%ArrayDim];
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid_q      <= 1'b0;
       bank_q       <= 1'b0;

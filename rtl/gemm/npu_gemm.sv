@@ -88,7 +88,7 @@ module npu_gemm
   assign op_ready_o = queue_ready && !in_flight_q[2];
   assign accept     = op_valid_i && op_ready_o;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) in_flight_q <= '0;
     else in_flight_q <= in_flight_q + 3'(accept) - 3'(done);
   end

@@ -55,7 +55,7 @@ module npu_gemm_argmax
   assign beat_valid_o = beat_valid_i && !hold;
   assign beat_ready_o = beat_ready_i && !hold;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       seen_q            <= 1'b0;
       group_valid_q     <= 1'b0;
@@ -114,7 +114,7 @@ module npu_gemm_argmax
   assign better   = !valid_q || beat_best_q.value > value_q;
   assign argmax_o = '{valid: valid_q, column: column_q};
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid_q  <= 1'b0;
       value_q  <= '0;

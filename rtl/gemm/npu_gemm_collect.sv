@@ -184,7 +184,7 @@ module npu_gemm_collect
     endcase
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q     <= StIdle;
       line_q      <= '0;
@@ -255,7 +255,7 @@ module npu_gemm_collect
     assign column    = ColumnW'(32'(beat_q) * Lanes);
     assign beat_last = columns_left <= 6'(Lanes);
 
-    always_ff @(posedge clk_i or negedge rst_ni) begin
+    always_ff @(posedge clk_i) begin
       if (!rst_ni) beat_q <= '0;
       else if (beat_valid_o && beat_ready_i) beat_q <= beat_last ? '0 : beat_q + 1'b1;
     end

@@ -56,7 +56,7 @@ module npu_gemm_drain
     for (int unsigned n = 0; n < Edge; n++) arriving[n] = drain_sum_i[n];
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       finished_q <= '0;
       credit_q   <= 3'(QueueDepth);

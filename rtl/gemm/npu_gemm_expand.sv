@@ -65,7 +65,7 @@ module npu_gemm_expand
   assign side_due_o  = format_i.grouped && group_ends && row_q == '1;
   assign plane_due_o = format_i.plane && (format_i.grouped || Edge != 16 || tile_q[0]);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       tile_q <= '0;
       row_q  <= '0;
@@ -208,7 +208,7 @@ module npu_gemm_expand
   logic side_kept_q, plane_kept_q;
   logic [Edge-1:0] bad_scale;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       side_kept_q  <= 1'b0;
       plane_kept_q <= 1'b0;

@@ -97,7 +97,7 @@ module npu_gemm_feeder
   assign op_ready_o = column_end && n_last;
   assign tile_used_o = tile_end;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       fresh_q   <= 1'b1;
       k_left_q  <= '0;

@@ -168,7 +168,7 @@ module npu_gemm_loader
     else if (op_i.requant && op_i.q == GemmQTensor) share_o.last = state_q == StTensor;
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q  <= StIdle;
       line_q   <= '0;

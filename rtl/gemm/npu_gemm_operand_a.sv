@@ -56,7 +56,7 @@ module npu_gemm_operand_a
   assign n_last    = n_left_q <= dim_t'(Edge);
   assign next_tile = tile_q + sram_addr_t'(wide ? SliceWords : SliceWords / 2);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       k_left_q <= '0;
       n_left_q <= '0;
@@ -128,7 +128,7 @@ module npu_gemm_operand_a
     for (int unsigned w = 0; w < SliceWords; w++) if (gathered_q == 3'(w)) gather[w] = word;
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       g_k_left_q    <= '0;
       g_m_q         <= '0;

@@ -72,7 +72,7 @@ module npu_gemm_operand_b
     assign k_last[s]    = k_left_q[s] <= dim_t'(Edge);
     assign n_last[s]    = n_left_q[s] <= dim_t'(Edge);
 
-    always_ff @(posedge clk_i or negedge rst_ni) begin
+    always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         k_left_q[s] <= '0;
         n_left_q[s] <= '0;
@@ -123,7 +123,7 @@ module npu_gemm_operand_b
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       column_q <= '0;
       tile_q   <= '0;

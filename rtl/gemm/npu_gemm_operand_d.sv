@@ -71,7 +71,7 @@ module npu_gemm_operand_d
   assign op_ready_o = op_valid_i && ((!use_sums && !use_d) ||
                                        (step && column_last && n_left_q <= dim_t'(Edge)));
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       fresh_q     <= 1'b1;
       plane_q     <= 1'b0;

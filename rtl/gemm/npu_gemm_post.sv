@@ -43,7 +43,7 @@ module npu_gemm_post
   assign out_ctrl_o   = ctrl_q[3];
   assign busy_o       = |valid_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid_q <= '0;
       for (int unsigned s = 0; s < 4; s++) ctrl_q[s] <= '0;

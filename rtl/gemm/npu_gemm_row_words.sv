@@ -69,7 +69,7 @@ module npu_gemm_row_words
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       complete_q <= 1'b0;
       word_q     <= '0;

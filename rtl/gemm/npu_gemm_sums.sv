@@ -99,7 +99,7 @@ module npu_gemm_sums
   tag_t tag_q[ArrayDim-1];
   logic [ArrayDim-2:0] tag_valid_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       tag_valid_q <= '0;
       for (int unsigned s = 0; s < ArrayDim - 1; s++) tag_q[s] <= '0;

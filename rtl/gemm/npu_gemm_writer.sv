@@ -73,7 +73,7 @@ module npu_gemm_writer
     assign full = next == '0 || beat_ctrl_i.last;
     assign word = part_q | words[$clog2(MaxWords)'(word_q&more)] << {byte_q, 3'b0};
 
-    always_ff @(posedge clk_i or negedge rst_ni) begin
+    always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         byte_q <= '0;
         part_q <= '0;
@@ -104,7 +104,7 @@ module npu_gemm_writer
   assign done_o         = held_q ? held_done_q && wr_ready_i :
                           beat_valid_i && beat_ready_o && beat_ctrl_i.done && (drop || wr_ready_i);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       word_q <= '0;
       held_q <= 1'b0;

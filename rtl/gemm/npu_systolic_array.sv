@@ -6,7 +6,7 @@
 // row per cycle, behind the activations that still need the old ones: for the outside, loading and
 // computing happen in the order in which they are presented, with no waiting for the wavefront.
 // Tiles of weights are at least as large as the array; a row of activations selects the part of its
-// tile that it meets.
+// tile that it meets. The clock of a row runs in cycles in which an activation or weights reach it.
 
 module npu_systolic_array #(
   parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
@@ -48,9 +48,8 @@ module npu_systolic_array #(
   npu_gemm_pkg::weight_sel_t sel_q[ArrayDim-1];
   logic signed [8:0] skew_q[ArrayDim][ArrayDim];  // [lane][delay - 1], used where delay <= lane
   wt_ctrl_t wt_ctrl_q[ArrayDim-1];
-  npu_pkg::line_t wt_data_q[ArrayDim-1];
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid_q <= '0;
       for (int unsigned k = 0; k < ArrayDim - 1; k++) begin
@@ -69,10 +68,6 @@ module npu_systolic_array #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (|wt_ctrl_in.strip_valid) wt_data_q[0] <= weights_i.data;
-    for (int unsigned k = 1; k < ArrayDim - 1; k++) begin
-      if (|wt_ctrl_q[k-1].strip_valid) wt_data_q[k] <= wt_data_q[k-1];
-    end
     for (int unsigned lane = 1; lane < ArrayDim; lane++) begin
       if (act_valid_i) skew_q[lane][0] <= act_i[lane];
       for (int unsigned s = 1; s < lane; s++) begin
@@ -103,8 +98,22 @@ module npu_systolic_array #(
       assign valid   = valid_q[k-1];
       assign sel     = sel_q[k-1];
       assign act     = skew_q[k][k-1];
-      assign wt_data = wt_data_q[k-1];
+      assign wt_data = gen_row[k-1].gen_pass.wt_data_q;
       assign wt_ctrl = wt_ctrl_q[k-1];
+    end
+
+    logic row_clk;
+    npu_clock_gate u_gate (
+      .clk_i,
+      .enable_i(valid || |wt_ctrl.strip_valid),
+      .clk_o   (row_clk)
+    );
+
+    if (k < int'(ArrayDim) - 1) begin : gen_pass
+      npu_pkg::line_t wt_data_q;  // on its way to the row below
+      always_ff @(posedge row_clk) begin
+        if (|wt_ctrl.strip_valid) wt_data_q <= wt_data;
+      end
     end
 
     npu_pe_row #(
@@ -112,7 +121,7 @@ module npu_systolic_array #(
       .Edge    (Edge),
       .Index   (k)
     ) u_row (
-      .clk_i,
+      .clk_i           (row_clk),
       .act_valid_i     (valid),
       .act_sel_i       (sel),
       .act_i           (act),

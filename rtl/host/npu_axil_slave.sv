@@ -59,7 +59,7 @@ module npu_axil_slave (
   assign axil_rsp_o.rresp  = resp_q;
   assign axil_rsp_o.rdata  = data_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q      <= StIdle;
       write_q      <= 1'b0;

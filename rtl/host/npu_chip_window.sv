@@ -44,7 +44,7 @@ module npu_chip_window
 
   npu_chip_regs u_regs (
     .clk                 (clk_i),
-    .arst_n              (rst_ni),
+    .rst_n               (rst_ni),
     .s_cpuif_req         (req_i.valid),
     .s_cpuif_req_is_wr   (req_i.write),
     .s_cpuif_addr        (req_i.addr),

@@ -81,7 +81,7 @@ module npu_host
   end
 
   // The choice among all registers is deep: what it found goes to the slave a cycle later.
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) rsp_q <= '0;
     else rsp_q <= rsp;
   end
@@ -94,7 +94,7 @@ module npu_host
 
   npu_seq_regs u_seq_regs (
     .clk                 (clk_i),
-    .arst_n              (rst_ni),
+    .rst_n               (rst_ni),
     .s_cpuif_req         (req.valid && in_seq),
     .s_cpuif_req_is_wr   (req.write),
     .s_cpuif_addr        (req.addr),
@@ -116,7 +116,7 @@ module npu_host
   // The report of an error goes when the host clears it.
   logic failed_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) failed_q <= 1'b0;
     else if (status_i.started) failed_q <= 1'b0;
     else failed_q <= status_i.failed || (failed_q && seq_out.STATUS.ERROR.value);

@@ -21,7 +21,7 @@ module npu_perf
   logic clear_q, run_q;
   npu_host_pkg::events_t events_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       clear_q  <= 1'b0;
       run_q    <= 1'b0;
@@ -33,7 +33,7 @@ module npu_perf
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       counters_o <= '0;
     end else if (clear_q) begin

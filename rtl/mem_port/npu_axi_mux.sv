@@ -78,7 +78,7 @@ module npu_axi_mux
   assign r_done   = bus_rsp_i.rd.rvalid && bus_req_o.rd.rready && bus_rsp_i.rd.rlast;
   assign b_done   = bus_rsp_i.wr.bvalid && bus_req_o.wr.bready;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       ar_held_q <= 1'b0;
       ar_from_q <= Core;

@@ -70,7 +70,7 @@ module npu_axi_read
                     (!ar_valid_q || axi_rsp_i.arready);
   assign complete = axi_rsp_i.rvalid && axi_req_o.rready && axi_rsp_i.rlast;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       ar_valid_q    <= 1'b0;
       ar_new_q      <= 1'b0;
@@ -137,7 +137,7 @@ module npu_axi_read
       .count_o(count)
     );
 
-    always_ff @(posedge clk_i or negedge rst_ni) begin
+    always_ff @(posedge clk_i) begin
       if (!rst_ni) beat_q <= '0;
       else if (mine[c]) beat_q <= axi_rsp_i.rlast ? '0 : beat_q + 1'b1;
     end

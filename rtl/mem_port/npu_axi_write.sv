@@ -80,7 +80,7 @@ module npu_axi_write
   assign started = new_q && !denied_q;
   assign known = outstanding_q + CountW'(new_q);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       aw_valid_q    <= 1'b0;
       burst_q       <= 1'b0;

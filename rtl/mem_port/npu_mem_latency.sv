@@ -21,7 +21,7 @@ module npu_mem_latency #(
   logic waiting_q;
   logic [Width-1:0] count_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       waiting_q <= 1'b0;
       count_q   <= '0;

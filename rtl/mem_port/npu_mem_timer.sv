@@ -16,7 +16,7 @@ module npu_mem_timer (
 
   assign expired_o = waiting_i && limit_i != '0 && cycles_q >= limit_i;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) cycles_q <= '0;
     else if (!waiting_i) cycles_q <= '0;
     else if (!expired_o) cycles_q <= cycles_q + 1'b1;

@@ -45,7 +45,7 @@ module npu_exp (
   assign numers_o = '{valid: valid_q, step: step_q, numer: numer_q};
   assign empty_o = !shift_valid_q && !valid_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       shift_valid_q <= 1'b0;
       valid_q       <= 1'b0;

@@ -62,7 +62,7 @@ module npu_norm #(
   assign fetch_param   = fetch_valid_i && fetch_tag_i.kind == NormParam;
   assign fetch_ready_o = fetch_param || pipe_ready;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       rms_q   <= 1'b0;
       out16_q <= 1'b0;

@@ -71,7 +71,7 @@ module npu_norm_param #(
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       streaming_q <= 1'b0;
       eps_valid_q <= 1'b0;

@@ -105,7 +105,7 @@ module npu_norm_pipe (
   assign param_read_o = back && scaled_valid_q;
   assign param_octet_o = scaled_tag_q.octet;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       unpack_valid_q <= 1'b0;
       mul_valid_q    <= 1'b0;

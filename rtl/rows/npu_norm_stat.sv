@@ -43,7 +43,7 @@ module npu_norm_stat (
   assign take_ready = !prod_valid_q || eps_valid_i;
   assign take       = row_done_q && take_ready;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       row_done_q <= 1'b0;
       sum_q      <= '0;
@@ -61,7 +61,7 @@ module npu_norm_stat (
   // V
   assign variance = 65'(n_sum2_q - sum_sq_q) + 65'(eps_i);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       prod_valid_q <= 1'b0;
       var_valid_q  <= 1'b0;

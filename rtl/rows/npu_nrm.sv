@@ -61,7 +61,7 @@ module npu_nrm #(
   assign status_o.stall = (wr_req_o.valid && !wr_ready_i) ||
                    (rd_req_o.valid ? !rd_rsp_i.ready : share_o.ready && !share_i.valid);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       busy_q <= 1'b0;
       rope_q <= 1'b0;

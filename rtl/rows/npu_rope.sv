@@ -57,7 +57,7 @@ module npu_rope (
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) form_q <= '0;
     else if (start_i) form_q <= form;
   end

@@ -119,7 +119,7 @@ module npu_rope_pack (
   assign row_next  = chunk_q.row_last ? row_q + pitch_q : row_q;
   assign head_next = chunk_q.row_last ? row_next : head_q + form_i.words;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       full_q  <= 1'b0;
       word_q  <= WordA;

@@ -52,7 +52,7 @@ module npu_rope_turn (
   assign group   = tag_i.pairs != '0;
   assign empty_o = !operand_valid_q && !product_valid_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       operand_valid_q <= 1'b0;
       product_valid_q <= 1'b0;

@@ -86,7 +86,7 @@ module npu_rope_walk (
           row_last: row_end
       };
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       active_q     <= 1'b0;
       state_q      <= StA;

@@ -57,7 +57,7 @@ module npu_rsqrt (
 
   assign idx = 8'((71'(value_q) << 6) >> {half_q, 1'b0});
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       half_valid_q <= 1'b0;
       valid_q      <= 1'b0;

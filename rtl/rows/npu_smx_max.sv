@@ -51,7 +51,7 @@ module npu_smx_max (
     return scores[0];
   endfunction
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       unpack_valid_q <= 1'b0;
       valid_q        <= 1'b0;

@@ -56,7 +56,7 @@ module npu_smx_sum (
     if (adds) for (int unsigned l = 0; l < RowLanes; l++) octet_sum += 32'(numers_i.numer[l]);
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       sum_valid_q  <= 1'b0;
       prod_valid_q <= 1'b0;
@@ -112,7 +112,7 @@ module npu_smx_sum (
   assign word_o.data  = (out_i == SmxOutNumer16) ? word_t'(octet) : {narrow, low_q};
   assign word_o.last  = octet_last;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       half_q <= 1'b0;
       low_q  <= '0;

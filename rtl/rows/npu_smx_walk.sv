@@ -122,7 +122,7 @@ module npu_smx_walk (
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       active_q    <= 1'b0;
       op_q        <= '0;
@@ -171,7 +171,7 @@ module npu_smx_walk (
   end
 
   // The next row
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       ahead_q      <= '0;
       head_left_q  <= '0;

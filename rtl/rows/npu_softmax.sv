@@ -64,7 +64,7 @@ module npu_softmax (
   assign status_o.stall = (rd_req_o.valid && !rd_rsp_i.ready) || (wr_req_o.valid && !wr_ready_i);
   assign advance = !(word.valid || sum_valid) || write_ready;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       busy_q   <= 1'b0;
       out_q    <= SmxOutProb8;

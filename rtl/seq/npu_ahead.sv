@@ -58,7 +58,7 @@ module npu_ahead
     .extents_o(extents)
   );
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) head_valid_q <= 1'b0;
     else if (flush_i) head_valid_q <= 1'b0;
     else if (free) head_valid_q <= known && (queued_valid || direct);

@@ -132,7 +132,7 @@ module npu_check
   dim_t dividend_q;
   assign rest_shifted = {rest_q[15:0], dividend_q[15]};
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       taken_q <= '0;
       sizes_q <= '0;
@@ -145,7 +145,7 @@ module npu_check
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q         <= StLegal;
       entry_q         <= '0;

@@ -206,7 +206,7 @@ module npu_dispatch
 
   assign op_valid_o = (go && !extents_i.nothing) ? kind_i.engine : '0;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       offset_q      <= '0;
       left_q        <= '0;
@@ -230,7 +230,7 @@ module npu_dispatch
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       redirect_o <= '0;
     end else begin
@@ -246,7 +246,7 @@ module npu_dispatch
   assign refuse = entry_valid_i && (kind_i.refused || resolved.ready) && faulty && all_idle &&
                   !progress_o.ended;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       progress_o <= '0;
     end else begin

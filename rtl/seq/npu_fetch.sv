@@ -103,7 +103,7 @@ module npu_fetch
   assign fetched_o.past_end = active_q && index_q == length_q;
   assign length_o = length_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       active_q  <= 1'b0;
       base_q    <= '0;
@@ -144,7 +144,7 @@ module npu_fetch
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       loop_q       <= 1'b0;
       loops_left_q <= '0;

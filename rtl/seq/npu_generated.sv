@@ -26,13 +26,13 @@ module npu_generated
   localparam int unsigned CountW = $clog2(Most + 1);
   logic [CountW-1:0] under_way_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) under_way_q <= '0;
     else if (start_i) under_way_q <= '0;
     else under_way_q <= under_way_q + CountW'(token_sent_i) - CountW'(token_stored_i);
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       generated_o <= '0;
     end else if (run_i) begin

@@ -47,7 +47,7 @@ module npu_machine
     value = change_i.add ? old + change_i.value : change_i.value;
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       regs_q <= '0;
     end else if (start_i) begin
@@ -87,7 +87,7 @@ module npu_machine
     if (regs_q.window != '0 && {1'b0, regs_q.window} <= keys) wstart = first & ~32'(Edge - 1);
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       wstart_q  <= '0;
       len_q     <= '0;

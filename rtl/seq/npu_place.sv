@@ -150,7 +150,7 @@ module npu_place
   assign row       = sum_t'(base[31:4]) + product_q;
   assign rows_end  = {1'b0, row, 4'b0} + (SumW + 5)'(entry_i.span);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q        <= StLayer;
       product_q      <= '0;

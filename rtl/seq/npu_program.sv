@@ -58,7 +58,7 @@ module npu_program
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       launched_q   <= 1'b0;
       ucode_base_q <= '0;

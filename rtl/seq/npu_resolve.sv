@@ -55,7 +55,7 @@ module npu_resolve
   assign is_loop = entry_i.word.opcode == OpLoop;
   assign turn    = regs.loop_left != '0 && (regs.token != regs.eos || regs.eos == '1);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       second_q    <= 1'b0;
       plain_bad_q <= 1'b0;

@@ -78,7 +78,7 @@ module npu_run_ctrl
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q     <= StIdle;
       abandoned_q <= 1'b0;

@@ -29,7 +29,7 @@ module npu_unfinished
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       for (int unsigned e = 0; e < NumEngines; e++) count_q[e] <= '0;
     end else begin

@@ -135,7 +135,7 @@ module npu_sram
   logic       rsp_valid_q[NumRd];
   logic [3:0] rsp_bank_q [NumRd];
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       rd_turn_q <= '0;
       wr_turn_q <= '0;

@@ -46,7 +46,7 @@ module npu_sram_read_share
         };
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       behind_q <= '0;
       owner_q  <= '0;

@@ -40,7 +40,7 @@ module npu_sram_reader #(
   assign rd_req_o.valid = held_q || ask;
   assign rd_req_o.addr  = held_q ? held_addr_q : addr_i;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       credit_q <= CountW'(Depth);
       held_q   <= 1'b0;

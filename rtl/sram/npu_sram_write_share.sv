@@ -39,7 +39,7 @@ module npu_sram_write_share
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) behind_q <= '0;
     else if (wr_ready_i) behind_q <= behind_q[Clients-2] ? '0 : {behind_q[Clients-2:0], 1'b1};
   end

@@ -50,7 +50,7 @@ module npu_stream_fifo
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       wr_q        <= '0;
       rd_q        <= '0;

@@ -46,7 +46,7 @@ module npu_stream_limit
   assign dry   = flowing_q && held_i && !word_i;
   assign grown = (steady + {1'b0, extra_q} > Most) ? Most : steady + {1'b0, extra_q};
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       flowing_q <= 1'b0;
       extra_q   <= '0;

@@ -127,7 +127,7 @@ module npu_streamer
   assign stream_o = '{base: base_q, length: length_q};
   assign line_take = line_valid && line_ready;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       active_q      <= 1'b0;
       base_q        <= '0;
@@ -205,7 +205,7 @@ module npu_streamer
     if (drop) ticket_pop = line_take && dropped_q + LineBytes == ticket.bytes;
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) dropped_q <= '0;
     else if (ticket_pop) dropped_q <= '0;
     else if (drop && line_take) dropped_q <= dropped_q + LineBytes;

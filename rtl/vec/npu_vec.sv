@@ -62,7 +62,7 @@ module npu_vec (
   assign fetch_ready = fetch_tag.param || (lanes_ready && data_ok);
   assign start_table = start && npu_isa_pkg::vec_table(op_i.op);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       busy_q <= 1'b0;
       op_q   <= '0;

@@ -62,7 +62,7 @@ module npu_vec_lanes (
   assign ready_o = advance;
   assign empty_o = !operand_valid_q && !exact_valid_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       operand_valid_q <= 1'b0;
       exact_valid_q   <= 1'b0;
@@ -131,7 +131,7 @@ module npu_vec_lanes (
     else word_o.data = {64'd0, narrow[7:0]};
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) half_q <= 1'b0;
     else if (start_i) half_q <= 1'b0;
     else if (advance && exact_valid_q) half_q <= !half_q && !exact_last_q;

@@ -42,7 +42,7 @@ module npu_vec_table (
   assign write         = streaming_q ? share_i.valid : word_valid_i;
   assign word          = streaming_q ? share_i.data[WordBits*32'(words_q[1:0])+:WordBits] : word_i;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       streaming_q <= 1'b0;
       words_q     <= '0;

@@ -129,7 +129,7 @@ module npu_vec_walk (
     end
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       active_q <= 1'b0;
       walk_q   <= '0;

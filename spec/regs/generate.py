@@ -46,7 +46,6 @@ def register_blocks(folder: Path) -> None:
                 address_width=WINDOW_ADDRESS_BITS,
                 reuse_hwif_typedefs=False,
                 default_reset_activelow=True,
-                default_reset_async=True,
             )
             for path in sorted(Path(scratch).glob("*.sv")):
                 write_if_changed(folder / path.name, packed(path.read_text(encoding="utf-8")))

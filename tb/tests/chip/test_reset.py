@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import cocotb
-from cocotb.triggers import ClockCycles
+from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge, Timer
 
 from spec.regs.generated import ChipReg
 from spec.regs.source import load_all
 from tb.bench.bursts import OpenBursts
-from tb.bench.dut import Dut
+from tb.bench.dut import CLOCK_NS, Dut
 from tb.bench.environment import Bench, reset, turns
 from tb.bench.knobs import Knobs
 from tb.bench.recovery import Command, command, next_program_runs, start_and_wait, wait_idle
@@ -138,3 +138,37 @@ async def test_reset_hard(dut: Dut) -> None:
         await bench.set_knobs(Knobs())
         await assert_reset_values(bench.bus)
         await _recovers(bench, owed)
+
+
+@cocotb.test
+async def test_reset_hard_between_edges(dut: Dut) -> None:
+    """A reset takes back at once what the chip offers on the bus, while its clock stands still."""
+    bench = await Bench.start(dut)
+    owed = OpenBursts(dut)
+    offers = (dut.M_AXI_ARVALID, dut.M_AXI_AWVALID, dut.M_AXI_WVALID)
+    for turn in range(turns(12)):
+        await start_and_wait(bench, 1)
+        await ReadOnly()
+        while not offers[turn % 3].value:
+            await RisingEdge(dut.clk)
+            await ReadOnly()
+        await Timer(CLOCK_NS // 4, "ns")
+        dut.rst_n.value = 0
+        await Timer(1, "ns")
+        assert not any(int(offer.value) for offer in offers), "offered in reset"
+        await reset(dut, int(bench.random.integers(2, 6)))
+        await _recovers(bench, owed)
+
+
+@cocotb.test
+async def test_reset_hard_then_access(dut: Dut) -> None:
+    """An access of the host that waits when a reset ends is taken, none is lost."""
+    bench = await Bench.start(dut)
+    for turn in range(turns(12)):
+        dut.rst_n.value = 0
+        await ClockCycles(dut.clk, int(bench.random.integers(1, 6)))
+        dut.rst_n.value = 1
+        await ClockCycles(dut.clk, turn % 4)
+        await bench.chip.write_chip(ChipReg.MEM_TIMEOUT, PATIENCE + turn)
+        assert await bench.chip.read_chip(ChipReg.MEM_TIMEOUT) == PATIENCE + turn, "it was lost"
+    await next_program_runs(bench)

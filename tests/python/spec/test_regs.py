@@ -62,7 +62,7 @@ def test_register_blocks(tmp_path: Path) -> None:
         "npu_start_pkg.sv",
     ]
     block = (tmp_path / "npu_seq_regs.sv").read_text(encoding="utf-8")
-    assert "input wire arst_n" in block
+    assert "input wire rst_n" in block
     assert "[7:0] s_cpuif_addr" in block
     before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     generate.register_blocks(tmp_path)
