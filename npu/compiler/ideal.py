@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The least time that work can take on bus and array, from shapes alone.
 
-`ideal_cycles` is the larger of two times: the multiplications at 256 a cycle, and the necessary
-bytes at 16 a cycle, where reads and writes have a channel each and the slower one counts. Necessary
-are weights without padding, 8 bytes per output channel, 4 per norm channel, tables as listed in
-the stream's format, input and output; never microcode. Nothing here comes from a run.
+`ideal_cycles` is the larger of two times: the multiplications at 256 a cycle (those of the usual
+array), and the necessary bytes at 16 a cycle, where reads and writes have a channel each and the
+slower one counts. Necessary are weights without padding, 8 bytes per output channel, 4 per norm
+channel, tables as listed in the stream's format, input and output; never microcode. Nothing here
+comes from a run.
 
 Of a whole model the K/V cache counts where it lies in memory: the positions that are looked at are
 read, the new ones written. Of attention a row's visible keys count, in scores and P.V once each.
@@ -20,7 +21,9 @@ from npu.compiler.shape import Shape, norm_sizes
 from spec.isa.operands import TABLE_BYTES
 from spec.isa.weight_formats import StreamLayout
 
-MACS_PER_CYCLE = 256
+ARRAY_DIM = 16
+"""Edge of the usual array, in processing elements."""
+MACS_PER_CYCLE = ARRAY_DIM**2
 BYTES_PER_CYCLE = 16
 CHANNEL_BYTES, NORM_CHANNEL_BYTES = 8, 4
 
@@ -30,18 +33,20 @@ Bound = Literal["mac", "bus", "port"]
 
 @dataclass(frozen=True)
 class LeastWork:
-    """What must be done, whatever the chip looks like; sums of works are works.
+    """What must be done, whatever the chip looks like but for its array; sums of works are works.
 
     Attributes:
         macs: multiplications of 8 by 8 bits.
         read_bytes, write_bytes: necessary bytes on the bus.
         cycles: of the command port, which has a unit of its own.
+        array_dim: edge of the array that multiplies, in processing elements.
     """
 
     macs: int = 0
     read_bytes: int = 0
     write_bytes: int = 0
     cycles: int = 0
+    array_dim: int = ARRAY_DIM
 
     def __add__(self, other: LeastWork) -> LeastWork:
         return LeastWork(
@@ -49,12 +54,13 @@ class LeastWork:
             self.read_bytes + other.read_bytes,
             self.write_bytes + other.write_bytes,
             self.cycles + other.cycles,
+            self.array_dim,
         )
 
     @property
     def mac_cycles(self) -> int:
         """Cycles of the array, rounded up."""
-        return -(-self.macs // MACS_PER_CYCLE)
+        return -(-self.macs // self.array_dim**2)
 
     @property
     def bus_cycles(self) -> int:

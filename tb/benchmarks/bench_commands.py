@@ -23,17 +23,18 @@ BAD_INPUT = (UsageError, VerilatorError, build.BuildError, bars.RaiseError, publ
 def _bench(arguments: argparse.Namespace) -> int:
     """Run a tier of benchmarks: table, bench.json, roofline, timelines; or some by name."""
     chosen = some.choose(arguments.what)
-    configuration = build.Configuration()
+    full = arguments.what == "full"
     build.generate()
-    build.build(configuration)
+    cases = chosen or suite.chosen(full=full).values()
+    suite.build_for(case for case in cases if not isinstance(case, SocBenchmark))
     machine = MachineConfiguration()
     if not chosen or any(isinstance(case, SocBenchmark) for case in chosen):
         build.build(machine)
     try:
         if chosen:
             report = some.NIGHTLY_JSON if arguments.what == "nightly" else None
-            return some.run_some(chosen, configuration, machine, arguments.jobs, report)
-        return suite.run(configuration, machine, arguments.jobs, full=arguments.what == "full")
+            return some.run_some(chosen, machine, arguments.jobs, report)
+        return suite.run(machine, arguments.jobs, full=full)
     except (
         suite.BenchError,
         soc_benchmarks.SocBenchError,

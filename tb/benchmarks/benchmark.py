@@ -10,6 +10,7 @@ from enum import Enum
 import numpy as np
 
 from npu.compiler.ideal import LeastWork
+from spec.configurations import USUAL, ChipParameters
 from spec.isa import Opcode
 from tb.bench.knobs import Knobs
 from tb.benchmarks.benchmark_load import BenchmarkLoad
@@ -55,6 +56,7 @@ class Benchmark:
         memory_bytes: size of the memory behind the chip.
         drive: for a benchmark of the command port, all that is done there, on chip and model.
         run: the same of the coprocessor; returns the cycles.
+        chip: which it runs on.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Benchmark:
     memory_bytes: int = MEMORY_MIB << 20
     drive: Callable[[CommandSession], Awaitable[None]] | None = None
     run: Callable[[CopSession], Awaitable[int]] | None = None
+    chip: ChipParameters = USUAL
 
     def ratio(self, cycles: int) -> float:
         """Return the figure of bench.json for a run of `cycles`."""
@@ -80,8 +83,8 @@ class Benchmark:
 
     @property
     def long(self) -> bool:
-        """Whether the smoke tier leaves it out."""
-        return self.work.ideal_cycles > LONG_CYCLES
+        """Whether the smoke tier leaves it out: it takes long, or to build its chip does."""
+        return self.work.ideal_cycles > LONG_CYCLES or not self.chip.smoke
 
     @property
     def counted_macs(self) -> int:

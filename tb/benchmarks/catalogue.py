@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,6 +13,7 @@ from golden import decoder
 from npu.asm import assemble
 from npu.compiler import CompiledBlock, compile_block, ideal
 from npu.compiler.stream import gemm_share
+from spec.configurations import CHIPS, USUAL, ChipParameters
 from spec.isa import Opcode
 from tb.bench.knobs import Knobs
 from tb.benchmarks import measured_models
@@ -27,6 +29,8 @@ from tb.models.sample_model import TEXT
 from weights.model import Linear
 
 LAYER = 0
+OTHER_ARRAYS = tuple(CHIPS[name] for name in ("a4", "a8", "a32"))
+"""Chips on which some benchmarks run once more, with the chip's name behind theirs."""
 
 
 def _text(text: str, random: np.random.Generator, inputs: int = 0) -> BenchmarkLoad:
@@ -34,7 +38,7 @@ def _text(text: str, random: np.random.Generator, inputs: int = 0) -> BenchmarkL
     return single(words, inputs=random.integers(0, 256, inputs, np.uint8).tobytes())
 
 
-def _linear(random: np.random.Generator, n: int, k: int) -> bytes:
+def _linear(random: np.random.Generator, n: int, k: int, edge: int = 16) -> bytes:
     """Return a share of full-range weights whose results are mostly not saturated."""
     return gemm_share(
         Linear(
@@ -42,7 +46,8 @@ def _linear(random: np.random.Generator, n: int, k: int) -> bytes:
             random.integers(-(1 << 12), 1 << 12, n).astype(np.int32),
             random.integers(1 << 14, 1 << 15, n).astype(np.uint16),
             np.full(n, 26, np.uint8),
-        )
+        ),
+        edge,
     )
 
 
@@ -51,9 +56,12 @@ def _sram_gemm(random: np.random.Generator) -> BenchmarkLoad:
     return _text(f"{text}\nEND", random)
 
 
-def _stream_gemm(m: int, n: int, k: int, random: np.random.Generator) -> BenchmarkLoad:
+def _stream_gemm(
+    chip: ChipParameters, m: int, n: int, k: int, random: np.random.Generator
+) -> BenchmarkLoad:
     text = f"GEMM dst=0x20000 src0=0x0 M={m} N={n} K={k} B=stream q=ch bias out=i8\nEND"
-    return single(assemble(text).instructions, _linear(random, n, k))
+    words = assemble(text, limits=chip.limits).instructions
+    return single(words, _linear(random, n, k, chip.limits.edge))
 
 
 def _catch_up(random: np.random.Generator) -> BenchmarkLoad:
@@ -90,41 +98,68 @@ def _dma_rows(rows: int, size: int, random: np.random.Generator) -> BenchmarkLoa
     return _text(text, random, 2 * rows * size)
 
 
-def compiled(rows: int) -> CompiledBlock:
+def compiled(rows: int, chip: ChipParameters = USUAL) -> CompiledBlock:
     """Return the fused block of the blocks' benchmarks."""
-    return compile_block(measured_models.tiny("gpt2"), LAYER, rows)
+    return compile_block(measured_models.tiny("gpt2"), LAYER, rows, limits=chip.limits)
 
 
-def _block(rows: int, random: np.random.Generator) -> BenchmarkLoad:
+def _block(chip: ChipParameters, rows: int, random: np.random.Generator) -> BenchmarkLoad:
     del random  # the input is a real one
-    block = compiled(rows)
+    block = compiled(rows, chip)
     inputs = decoder.residuals(measured_models.tiny("gpt2"), list(TEXT.encode()[:rows]))[LAYER]
     return single(block.program.instructions, block.stream, inputs.astype("<i2").tobytes())
 
 
-def _stream_case(name: str, m: int, n: int, k: int, latency: int = 40) -> Benchmark:
+def _suffix(chip: ChipParameters) -> str:
+    return "" if chip is USUAL else f"_{chip.name}"
+
+
+def _on(chip: ChipParameters, work: ideal.LeastWork) -> ideal.LeastWork:
+    return replace(work, array_dim=chip.array_dim)
+
+
+def _sram_case(chip: ChipParameters = USUAL) -> Benchmark:
     return Benchmark(
-        name,
-        {"m": m, "n": n, "k": k, "latency": latency},
-        ideal.linear(m, n, k),
-        partial(_stream_gemm, m, n, k),
-        knobs=Knobs(read_latency=latency, write_latency=latency),
-        pictured=latency == 40,
+        f"gemm_sram_128{_suffix(chip)}",
+        {"m": 128, "n": 128, "k": 128, "latency": 40},
+        _on(chip, ideal.multiply(128, 128, 128)),
+        _sram_gemm,
+        interval=Interval.INSTRUCTION,
+        opcode=Opcode.GEMM,
+        traced=chip is USUAL,
+        pictured=chip is USUAL,
+        chip=chip,
     )
 
 
-def _block_case(rows: int, *, traced: bool = True) -> Benchmark:
+def _stream_case(
+    name: str, m: int, n: int, k: int, latency: int = 40, chip: ChipParameters = USUAL
+) -> Benchmark:
+    return Benchmark(
+        name + _suffix(chip),
+        {"m": m, "n": n, "k": k, "latency": latency},
+        _on(chip, ideal.linear(m, n, k)),
+        partial(_stream_gemm, chip, m, n, k),
+        knobs=Knobs(read_latency=latency, write_latency=latency),
+        pictured=latency == 40 and chip is USUAL,
+        chip=chip,
+    )
+
+
+def _block_case(rows: int, *, traced: bool = True, chip: ChipParameters = USUAL) -> Benchmark:
     hidden, heads, ffn = 64, 4, 256
     work = ideal.block(rows, hidden, heads, ffn)
     # The chip multiplies all rows with all keys, and the numerators are 16-bit values.
     unseen = 3 * rows * rows - 2 * ideal.visible_keys(rows, 0)
     return Benchmark(
-        f"block_s{rows}",
+        f"block_s{rows}{_suffix(chip)}",
         {"rows": rows, "hidden": hidden, "heads": heads, "ffn": ffn, "latency": 40},
-        work,
-        partial(_block, rows),
-        traced=traced,
+        _on(chip, work),
+        partial(_block, chip, rows),
+        traced=traced and chip is USUAL,
+        pictured=chip is USUAL,
         counted=work.macs + unseen * hidden,
+        chip=chip,
     )
 
 
@@ -146,15 +181,7 @@ def _dma_case(
 
 
 def _cases() -> Iterator[Benchmark]:
-    yield Benchmark(
-        "gemm_sram_128",
-        {"m": 128, "n": 128, "k": 128, "latency": 40},
-        ideal.multiply(128, 128, 128),
-        _sram_gemm,
-        interval=Interval.INSTRUCTION,
-        opcode=Opcode.GEMM,
-        traced=True,
-    )
+    yield _sram_case()
     for latency in (40, 100, 200, 400):
         yield _stream_case(f"gemm_stream_m1_l{latency}", 1, 3072, 768, latency=latency)
     yield _stream_case("gemm_stream_m16", 16, 768, 768)
@@ -190,6 +217,11 @@ def _cases() -> Iterator[Benchmark]:
     yield from format_cases()
     yield from network_cases()
     yield from plan_cases()
+    for chip in OTHER_ARRAYS:
+        yield _sram_case(chip)
+        yield _stream_case("gemm_stream_m16", 16, 768, 768, chip=chip)
+        for rows in (1, 16):
+            yield _block_case(rows, chip=chip)
 
 
 CASES = {case.name: case for case in _cases()}

@@ -19,7 +19,7 @@ from tb.benchmarks.benchmark import Benchmark
 from tb.benchmarks.catalogue import CASES, NIGHTLY
 from tb.benchmarks.soc_benchmarks import SOC_CASES, SocBenchmark
 from tb.benchmarks.suite import TableRow, chip_row, job_of, render, verdict
-from tb.run import build, parallel, runner
+from tb.run import parallel, runner
 from tb.run.machine import MachineConfiguration
 from tb.run.registry import near
 
@@ -47,7 +47,6 @@ def choose(what: str) -> list[Benchmark | SocBenchmark]:
 
 def run_some(
     cases: Sequence[Benchmark | SocBenchmark],
-    configuration: build.Configuration,
     machine: MachineConfiguration,
     workers: int,
     report: Path | None = None,
@@ -56,7 +55,6 @@ def run_some(
 
     Args:
         cases: which.
-        configuration: the chip in its bench.
         machine: the chip beside a core.
         workers: runs side by side.
         report: where their entries go, None for nowhere.
@@ -71,7 +69,7 @@ def run_some(
             if isinstance(case, SocBenchmark):
                 figures = case.measure(machine)
                 return TableRow(soc_benchmarks.entry(case, figures), figures.ran.cycles)
-            return chip_row(case, runner.run(job_of(case, configuration)))
+            return chip_row(case, runner.run(job_of(case)))
 
     rows = parallel.in_order([partial(measured, case) for case in cases], workers)
     entries = [row.entry for row in rows]

@@ -22,6 +22,7 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 
 from npu.compiler import Piece, overhead, pieces
 from npu.tables import FitTable
+from spec.configurations import CHIPS
 from spec.paths import BUILD, REPORTS, ROOT
 from tb.bench import logs
 from tb.benchmarks import against_int8, bars, cpp_host, soc_benchmarks
@@ -46,7 +47,7 @@ BARS = bars.bars(bars.landed())
 """What each entry of bench.json must reach; a new one has no bar before `make bench-docs`."""
 STREAM_MOST = 1.03
 """Bytes of the packed stream per necessary byte where K and N are multiples of 16."""
-CONDITIONS = "memory latency 40, 16 bytes per cycle, array 16x16"
+CONDITIONS = "memory latency 40, 16 bytes per cycle, array 16x16 where the name says no other"
 
 
 class BenchError(RuntimeError):
@@ -77,22 +78,45 @@ def bar_text(entry: dict[str, Any]) -> str:
     return str(BARS.get(entry["name"], ""))
 
 
-def job_of(case: Benchmark, configuration: build.Configuration) -> runner.Job:
+def configuration_of(case: Benchmark) -> build.Configuration:
+    """Return the model that a benchmark runs on."""
+    return build.Configuration(chip=case.chip)
+
+
+def job_of(case: Benchmark) -> runner.Job:
     """Return the run of a benchmark."""
     test = BenchTest("tb.benchmarks.measure", case.name, case.name, case.memory_bytes)
-    return runner.Job(test, configuration, place=RUNS / case.name)
+    return runner.Job(test, configuration_of(case), place=RUNS / case.name)
+
+
+def chosen(*, full: bool) -> dict[str, Benchmark]:
+    """Return the benchmarks of a tier by name: all, or those that do not take long."""
+    return {name: case for name, case in CASES.items() if full or not case.long}
+
+
+def build_for(cases: Iterable[Benchmark]) -> None:
+    """Build the models that benchmarks run on."""
+    for configuration in dict.fromkeys(map(configuration_of, cases)):
+        build.build(configuration)
 
 
 def _batches(cases: Iterable[Benchmark]) -> list[list[Benchmark]]:
     """Return what shares a process, whose start takes longer than a short benchmark.
 
-    One of which more is wanted than figures is alone, as is a long one; the longest come first, so
-    that none of them is left to run alone.
+    What shares one runs on the same chip. One of which more is wanted than figures is alone, as is
+    a long one; the longest come first, so that none of them is left to run alone.
     """
     ordered = sorted(cases, key=lambda case: case.work.ideal_cycles, reverse=True)
     short = [case for case in ordered if not case.traced and case.work.ideal_cycles <= SHORT_CYCLES]
     alone = [[case] for case in ordered if case not in short]
-    return [*alone, *(short[first : first + SHARED] for first in range(0, len(short), SHARED))]
+    by_chip = [
+        [case for case in short if case.chip is chip]
+        for chip in dict.fromkeys(case.chip for case in short)
+    ]
+    return [
+        *alone,
+        *(some[at : at + SHARED] for some in by_chip for at in range(0, len(some), SHARED)),
+    ]
 
 
 def _figures(result: runner.TestResult) -> RunFigures:
@@ -127,12 +151,10 @@ def chip_row(case: Benchmark, result: runner.TestResult) -> TableRow:
     return TableRow(entry, figures.program_cycles)
 
 
-def _speed(
-    configuration: build.Configuration, long: TableRow, progress: Progress, *, full: bool
-) -> list[TableRow]:
+def _speed(long: TableRow, progress: Progress, *, full: bool) -> list[TableRow]:
     """Return the rows about the bench itself: its speed, and how often it enters Python."""
-    host = cpp_host.link(configuration)
-    job = job_of(CASES[LONG_RUN], configuration)
+    host = cpp_host.link(configuration_of(CASES[LONG_RUN]))
+    job = job_of(CASES[LONG_RUN])
     task = progress.add_task("fast_vs_cpp: cocotb and plain C++ in turn", total=PAIRS)
     cocotb_speeds, plain_speeds = [], []
     for _ in range(PAIRS):
@@ -166,7 +188,6 @@ def _speed(
 
 
 def _measure(
-    configuration: build.Configuration,
     machine: MachineConfiguration,
     workers: int,
     console: Console,
@@ -174,7 +195,7 @@ def _measure(
     full: bool,
 ) -> list[TableRow]:
     """Return the rows of the chip, of the bench itself and of the machine."""
-    chip_cases = {name: case for name, case in CASES.items() if full or not case.long}
+    chip_cases = chosen(full=full)
     soc_cases = {name: case for name, case in SOC_CASES.items() if full or not case.long}
     columns = (SpinnerColumn(), TextColumn("{task.description}"), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
@@ -185,7 +206,7 @@ def _measure(
             progress.advance(task)
 
         def chip(cases: list[Benchmark]) -> list[TableRow]:
-            jobs = [job_of(case, configuration) for case in cases]
+            jobs = [job_of(case) for case in cases]
             shared = replace(jobs[0], companions=tuple(job.test for job in jobs[1:]))
             results = together.run(shared) if shared.companions else [runner.run(shared)]
             for result in results:
@@ -207,13 +228,15 @@ def _measure(
         ]
         rows = chain.from_iterable(parallel.in_order(tasks, workers))
         done = {row.entry["name"]: row for row in rows}
-        speed = _speed(configuration, done[LONG_RUN], progress, full=full)
+        speed = _speed(done[LONG_RUN], progress, full=full)
         return [*(done[name] for name in chip_cases), *speed, *(done[name] for name in soc_cases)]
 
 
 def _kind(name: str) -> str:
     """Return what a benchmark has in common with its neighbours in the table."""
-    first = name.partition("_")[0]
+    first, last = name.partition("_")[0], name.rpartition("_")[2]
+    if last in CHIPS:
+        return last
     return "command port" if first in ("cmd", "desc", "ucode") else first
 
 
@@ -306,13 +329,10 @@ def _draw(rows: Sequence[TableRow]) -> list[Path]:
     return written
 
 
-def run(
-    configuration: build.Configuration, machine: MachineConfiguration, workers: int, *, full: bool
-) -> int:
+def run(machine: MachineConfiguration, workers: int, *, full: bool) -> int:
     """Run the benchmarks on built models; return the exit status: 1 if a bar is missed.
 
     Args:
-        configuration: the chip in its bench.
         machine: the chip beside a core.
         workers: runs side by side.
         full: also the long ones.
@@ -325,7 +345,7 @@ def run(
     # A log has room for the whole table, whatever the terminal.
     console = Console(width=None if sys.stdout.isatty() else 140)
     REPORTS.mkdir(parents=True, exist_ok=True)
-    rows = _measure(configuration, machine, workers, console, full=full)
+    rows = _measure(machine, workers, console, full=full)
     entries = [row.entry for row in rows]
     JSON.write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
     parts = pieces(compiled(16))
