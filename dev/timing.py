@@ -37,7 +37,7 @@ SMALLEST = synth.SynthBlock(
 TOPS = (SMALLEST, synth.SynthBlock("top-a16", "npu_top", {"ArrayDim": 16}))
 """Chips that only this command measures; `top-a4` of `make synth` is the third."""
 PARTS = (
-    synth.SynthBlock("row-a16", "npu_pe_row", {"ArrayDim": 16}),
+    synth.SynthBlock("row-a16", "npu_pe_row", {"ArrayDim": 16, "Index": 15}),
     synth.SynthBlock("smx-sum", "npu_smx_sum"),
     synth.SynthBlock("post-a8", "npu_gemm_post", {"Lanes": 4}),
     synth.SynthBlock("post-a4", "npu_gemm_post", {"Lanes": 1}),

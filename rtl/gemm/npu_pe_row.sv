@@ -23,7 +23,7 @@ module npu_pe_row #(
   input npu_gemm_pkg::weight_sel_t       act_sel_i,    // weight set and part of the tile
   input logic signed               [8:0] act_i,        // int8, uint8, or a byte of 16 bits
 
-  input  logic signed [31:0] psum_i[ArrayDim],  // int32, wraps; counts with act_valid_i
+  input  logic signed [31:0] psum_i[ArrayDim],  // sums of the rows above, with act_valid_i
   output logic signed [31:0] psum_o[ArrayDim],  // one cycle later; stays until the next
 
   // Up to StripsPerLine strips of the tile that is being loaded, to be used from the next cycle on
@@ -35,9 +35,12 @@ module npu_pe_row #(
 );
 
   localparam int unsigned Parts = Edge / ArrayDim;
+  localparam int unsigned PartW = (Parts > 1) ? $clog2(Parts) : 1;
+  // A product of int8 and an activation, which is no less than -255, has 16 bits; so many of them
+  localparam int unsigned SumBits = 16 + $clog2(Index + 1);
 
-  // Row r of the tile belongs to row r mod ArrayDim of the array. Packed and with constant indices:
-  // these are registers between multiplexers, not a memory with a port for every cell.
+  // Row r of the tile belongs to row r mod ArrayDim of the array. Packed: these are registers
+  // between multiplexers, not a memory with a port for every cell.
   logic [1:0][Parts-1:0][Edge-1:0][7:0] weight_q;
 
   // Whether a strip of the tile is in this line, and one of its cells
@@ -63,26 +66,26 @@ module npu_pe_row #(
     end
   end
 
-  logic signed [7:0] weight[ArrayDim];
-  always_comb begin
-    for (int unsigned n = 0; n < ArrayDim; n++) weight[n] = '0;
-    for (int unsigned s = 0; s < 2; s++) begin
-      for (int unsigned p = 0; p < Parts; p++) begin
-        for (int unsigned c = 0; c < Parts; c++) begin
-          if (act_sel_i == npu_gemm_pkg::weight_sel_t'{1'(s), 2'(p), 2'(c)}) begin
-            for (int unsigned n = 0; n < ArrayDim; n++) weight[n] = weight_q[s][p][ArrayDim*c+n];
-          end
-        end
-      end
-    end
-  end
+  // The element's share of a set, by part of the tile's rows and columns
+  typedef logic [1:0][Parts-1:0][Parts-1:0][ArrayDim-1:0][7:0] by_part_t;
+  by_part_t by_part;
+  logic [ArrayDim-1:0][7:0] weight;
+  assign by_part = by_part_t'(weight_q);
+  assign weight  = by_part[act_sel_i.set][PartW'(act_sel_i.inner)][PartW'(act_sel_i.column)];
+
+  // The sums of the rows down to this one have no more bits.
+  logic signed [SumBits-1:0] sum_q[ArrayDim];
 
   always_ff @(posedge clk_i) begin
     if (act_valid_i) begin
       for (int unsigned n = 0; n < ArrayDim; n++) begin
-        psum_o[n] <= psum_i[n] + 32'(act_i) * 32'(weight[n]);
+        sum_q[n] <= SumBits'(psum_i[n]) + SumBits'(act_i) * SumBits'($signed(weight[n]));
       end
     end
+  end
+
+  for (genvar n = 0; n < int'(ArrayDim); n++) begin : gen_sum
+    assign psum_o[n] = 32'(sum_q[n]);
   end
 
 endmodule

@@ -137,4 +137,13 @@ module npu_systolic_array #(
 
   assign psum_o = psum[ArrayDim];
 
+`ifndef SYNTHESIS
+  for (genvar k = 0; k < int'(ArrayDim); k++) begin : gen_check
+    // Products of -256 might need a bit more than the sums have.
+    ActivationRange_A :
+    assert property (@(posedge clk_i) disable iff (!rst_ni) act_valid_i |-> act_i[k] != -9'sd256)
+    else $error("npu_systolic_array: lane %0d is no byte", k);
+  end
+`endif
+
 endmodule
