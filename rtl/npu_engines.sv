@@ -271,6 +271,23 @@ module npu_engines
   );
 
 `ifndef SYNTHESIS
+  // What a read finds that meets the write of its word is left open.
+  logic meet;
+
+  always_comb begin
+    meet = 1'b0;
+    for (int unsigned r = 0; r < NumSramRd; r++) begin
+      for (int unsigned w = 0; w < NumSramWr; w++) begin
+        meet |= rd_req[r].valid && rd_rsp[r].ready && wr_req[w].valid && wr_ready[w] &&
+                rd_req[r].addr == wr_req[w].addr;
+      end
+    end
+  end
+
+  ReadBesideWrite_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) !meet)
+  else $error("npu_engines: a word of SRAM is read as it is written");
+
   // Who asks for something, or is told something
   logic [NumEngines-1:0] speaks;
 

@@ -34,45 +34,61 @@ module npu_accumulator #(
   localparam int unsigned Parts = Edge / ArrayDim;
 
   typedef logic [ArrayDim-1:0][31:0] sums_t;
-  typedef sums_t [Parts-1:0] row_t;
-
-  row_t read_q[2];
 
   logic valid_q, bank_q, first_q, last_q, drain_bank_q;
   logic [RowW-1:0] row_q;
   logic [1:0] column_q;
   sums_t old, sum;
-  logic [Parts-1:0] write;  // by part
+  sums_t [1:0][Parts-1:0] read;  // what was read last, by bank and part
+  logic accumulate, drain;
 
-  assign drain_ready_o = !(next_valid_i && !next_tag_i.first && next_tag_i.bank == drain_bank_i);
+  assign accumulate = next_valid_i && !next_tag_i.first;
+  assign drain = drain_valid_i && drain_ready_o;
+  assign drain_ready_o = !(accumulate && next_tag_i.bank == drain_bank_i);
 
   always_comb begin
-    old = read_q[bank_q][0];
-    for (int unsigned p = 0; p < Parts; p++) begin
-      write[p] = valid_q && column_q == 2'(p);
-      if (write[p]) old = read_q[bank_q][p];
-    end
+    old = read[bank_q][0];
+    for (int unsigned p = 0; p < Parts; p++) if (column_q == 2'(p)) old = read[bank_q][p];
     for (int unsigned n = 0; n < ArrayDim; n++) begin
       sum[n] = psum_i[n] + (first_q ? 32'd0 : old[n]);
     end
   end
 
+  // Each part is a memory of its own; the drain reads those of a row together.
   for (genvar b = 0; b < 2; b++) begin : gen_bank
-    row_t mem_q[Rows];
-    logic accumulate, drain;
-    assign accumulate = next_valid_i && !next_tag_i.first && next_tag_i.bank == 1'(b);
-    assign drain      = drain_valid_i && drain_ready_o && drain_bank_i == 1'(b);
+    logic [RowW-1:0] read_row;
+    assign read_row = (accumulate && next_tag_i.bank == 1'(b)) ? next_tag_i.index : drain_row_i;
 
-    always_ff @(posedge clk_i) begin
-      if (accumulate || drain) read_q[b] <= mem_q[accumulate?next_tag_i.index : drain_row_i];
-      for (int unsigned p = 0; p < Parts; p++) begin
-        if (write[p] && bank_q == 1'(b)) mem_q[row_q][p] <= sum;
-      end
+    for (genvar p = 0; p < int'(Parts); p++) begin : gen_part
+      logic read_old, read_final, write;
+      assign read_old   = accumulate && next_tag_i.bank == 1'(b) && next_tag_i.column == 2'(p);
+      assign read_final = drain && drain_bank_i == 1'(b);
+      assign write      = valid_q && bank_q == 1'(b) && column_q == 2'(p);
+
+      npu_memory #(
+        .DataT(sums_t),
+        .Rows (Rows)
+      ) u_memory (
+        .clk_i,
+        .rd_en_i  (read_old || read_final),
+        .rd_row_i (read_row),
+        .rd_data_o(read[b][p]),
+        .wr_en_i  (write),
+        .wr_row_i (row_q),
+        .wr_data_i(sum)
+      );
+
+`ifndef SYNTHESIS
+      NotInWrite_A :
+      assert property (@(posedge clk_i) disable iff (!rst_ni)
+                       (read_old || read_final) && write |-> read_row != row_q)
+      else $error("npu_accumulator: a row is read as it is written");
+`endif
     end
   end
 
   for (genvar n = 0; n < int'(Edge); n++) begin : gen_drain
-    assign drain_sum_o[n] = read_q[drain_bank_q][n/ArrayDim][n%ArrayDim];
+    assign drain_sum_o[n] = read[drain_bank_q][n/ArrayDim][n%ArrayDim];
   end
 
   always_ff @(posedge clk_i) begin
@@ -100,15 +116,8 @@ module npu_accumulator #(
   end
 
 `ifndef SYNTHESIS
-  // The old row must have been written before it is read again.
-  OldRowWritten_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   next_valid_i && !next_tag_i.first && valid_q |->
-                   !(next_tag_i.bank == bank_q && next_tag_i.index == row_q &&
-                     next_tag_i.column == column_q))
-  else $error("npu_accumulator: a row is added to in two consecutive cycles");
-  OnePart_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) valid_q |-> $onehot(write))
+  PartExists_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) valid_q |-> 32'(column_q) < Parts)
   else $error("npu_accumulator: sums for a part of the columns that a tile does not have");
 `endif
 

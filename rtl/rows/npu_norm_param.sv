@@ -52,7 +52,7 @@ module npu_norm_param #(
   logic [9:0] last_row_q;
   logic [3:0] write;
   quad_t data;
-  quad_t read_q;
+  quad_t read;
 
   assign share_o.ready = streaming_q;
   assign share_o.last  = last;
@@ -94,19 +94,25 @@ module npu_norm_param #(
   end
 
   for (genvar b = 0; b < 4; b++) begin : gen_bank
-    word_t mem_q[Rows];
-
-    always_ff @(posedge clk_i) begin
-      if (write[b]) mem_q[words_q[2+:RowW]] <= data[b];
-      if (read_i && octet_i[0] == b[1]) read_q[b] <= mem_q[octet_i[1+:RowW]];
-    end
+    npu_memory #(
+      .DataT(word_t),
+      .Rows (Rows)
+    ) u_memory (
+      .clk_i,
+      .rd_en_i  (read_i && octet_i[0] == b[1]),
+      .rd_row_i (octet_i[1+:RowW]),
+      .rd_data_o(read[b]),
+      .wr_en_i  (write[b]),
+      .wr_row_i (words_q[2+:RowW]),
+      .wr_data_i(data[b])
+    );
   end
 
   always_ff @(posedge clk_i) begin
     if (read_i) upper_q <= octet_i[0];
   end
 
-  assign record_o = records_t'(upper_q ? read_q[3:2] : read_q[1:0]);
+  assign record_o = records_t'(upper_q ? read[3:2] : read[1:0]);
 
 `ifndef SYNTHESIS
   StartFits_A :

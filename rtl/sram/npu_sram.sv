@@ -18,7 +18,8 @@ module npu_sram
   // Granted after at most NumRd + 1 cycles of waiting; the word comes one cycle later
   output sram_rd_rsp_t rd_rsp_o  [NumRd],
   input  sram_wr_req_t wr_req_i  [NumWr],  // may be withdrawn or changed before its ready
-  // Taken: reads granted later see it; at most NumWr - 1 cycles of waiting
+  // Taken: reads granted later see it, what one of the same cycle finds is left open; at most
+  // NumWr - 1 cycles of waiting
   output logic         wr_ready_o[NumWr]
 );
 
@@ -119,8 +120,9 @@ module npu_sram
       .grant_o (wr_grant[b])
     );
 
-    npu_sram_bank #(
-      .Rows(Rows)
+    npu_memory #(
+      .DataT(word_t),
+      .Rows (Rows)
     ) u_bank (
       .clk_i,
       .rd_en_i  (|rd_asks[b]),

@@ -33,21 +33,25 @@ module npu_stream_fifo
   logic [LineW-1:0] rd_q;  // line pointer
   logic [LineW:0] stored_q;  // whole lines in memory that are not yet in the output register
   logic out_valid_q;
-  line_t out_q;
   logic line_done, fetch;
 
   assign line_done  = wr_valid_i && wr_q[1:0] == 2'd3;
   assign fetch      = stored_q != '0 && (!out_valid_q || rd_ready_i);
   assign rd_valid_o = out_valid_q;
-  assign rd_data_o  = out_q;
 
   for (genvar m = 0; m < 4; m++) begin : gen_memory
-    word_t mem_q[Lines];
-
-    always_ff @(posedge clk_i) begin
-      if (wr_valid_i && wr_q[1:0] == 2'(m)) mem_q[wr_q[LineW+1:2]] <= wr_data_i;
-      if (fetch) out_q[WordBits*m+:WordBits] <= mem_q[rd_q];
-    end
+    npu_memory #(
+      .DataT(word_t),
+      .Rows (Lines)
+    ) u_memory (
+      .clk_i,
+      .rd_en_i  (fetch),
+      .rd_row_i (rd_q),
+      .rd_data_o(rd_data_o[WordBits*m+:WordBits]),
+      .wr_en_i  (wr_valid_i && wr_q[1:0] == 2'(m)),
+      .wr_row_i (wr_q[LineW+1:2]),
+      .wr_data_i(wr_data_i)
+    );
   end
 
   always_ff @(posedge clk_i) begin
@@ -76,6 +80,10 @@ module npu_stream_fifo
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    line_done && !fetch |-> stored_q < (LineW + 1)'(Lines))
   else $error("npu_stream_fifo: a line arrives that there is no room for");
+  NotInWrite_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   fetch && wr_valid_i |-> rd_q != wr_q[LineW+1:2])
+  else $error("npu_stream_fifo: a line is read as it is written");
 `endif
 
 endmodule
