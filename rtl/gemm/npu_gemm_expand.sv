@@ -220,10 +220,10 @@ module npu_gemm_expand
     end
   end
 
-  // Together with a shift a factor would be more than 1.
+  // No factor is more than 1, no shift more than an exponent of 30 and a block's of 15.
   always_comb begin
     for (int unsigned n = 0; n < Edge; n++) begin
-      bad_scale[n] = scale_q[n].factor > ((format_i.exponent == NoShift) ? 9'd256 : 9'd0);
+      bad_scale[n] = scale_q[n] > ((format_i.code inside {CodeM3, CodeM2}) ? 9'd45 : 9'd256);
     end
   end
 

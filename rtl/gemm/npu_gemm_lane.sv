@@ -59,9 +59,9 @@ module npu_gemm_lane
   // ---------------------------------------------------------------------------------------------
   // Minifloats: sign, exponent field, mantissa
   // ---------------------------------------------------------------------------------------------
-  logic short_mantissa, hidden, lower;
+  logic minifloat, short_mantissa, hidden, lower;
   logic [4:0] field, exponent, mantissa;
-  assign short_mantissa = kind_i[0];
+  assign {minifloat, short_mantissa} = {kind_i[2], kind_i[0]};
 
   always_comb begin
     field    = short_mantissa ? whole_i[6:2] : {1'b0, whole_i[6:3]};
@@ -111,11 +111,11 @@ module npu_gemm_lane
   logic signed [15:0] product;
 
   always_comb begin
-    {borrow, shift} = Less[{scale_i.shift[2:0], exponent[2:0]}];
-    near = scale_i.shift[5:3] == (borrow ? Next[exponent[4:3]] : 3'(exponent[4:3]));
-    factor = scale_i.factor;
+    {borrow, shift} = Less[{scale_i[2:0], exponent[2:0]}];
+    near = scale_i[5:3] == (borrow ? Next[exponent[4:3]] : 3'(exponent[4:3]));
+    factor = minifloat ? '0 : scale_i;
     for (int unsigned i = 0; i < 8; i++) begin
-      if (near && shift == 3'(i)) factor[8-i] = 1'b1;
+      if (minifloat && near && shift == 3'(i)) factor[8-i] = 1'b1;
     end
   end
 

@@ -54,21 +54,16 @@ package npu_gemm_pkg;
     logic       grouped;   // groups have side bytes, by which their weights are multiplied
     logic       power;     // b means 2^-b, else b / 256
     logic       plane;     // in front of a tile stand its upper bits, or the positions of its quads
-    logic [5:0] exponent;  // minifloats: largest exponent field of a finite number; else NoShift
+    logic [5:0] exponent;  // minifloats: largest exponent field of a finite number
   } weight_format_t;
 
-  // More than any exponent field by more than 8, with exponents of blocks up to 15 as well
-  localparam logic [5:0] NoShift = 6'd40;
-
-  // What the weights of a column are multiplied by: factor / 256, or for minifloats 2^-shift
-  typedef struct packed {
-    logic [8:0] factor;
-    logic [5:0] shift;   // the exponent field is subtracted from it; NoShift or more: none
-  } scale_t;
+  // What the weights of a column are multiplied by: this / 256; or for minifloats 2^-this, from which
+  // the exponent field is subtracted
+  typedef logic [8:0] scale_t;
 
   function automatic weight_format_t weight_format(weight_format_e name);
     weight_format_t f;
-    f = '{gather: GatherNibble, code: CodeInt4, parts: 2'd1, exponent: NoShift, default: '0};
+    f = '{gather: GatherNibble, code: CodeInt4, parts: 2'd1, default: '0};
     unique case (name)
       WeightFormatInt8: {f.gather, f.code, f.parts} = {GatherByte, CodeInt8, 2'd0};
       WeightFormatInt4g: f.grouped = 1'b1;
@@ -110,10 +105,9 @@ package npu_gemm_pkg;
     logic [3:0] halvings;
     scale_t scale;
     halvings = b[3:0] | {4{b[7:4] != '0}};
-    scale    = '{factor: {1'b0, b}, shift: f.exponent + 6'(halvings)};
-    if (f.power) scale.factor = 9'd256 >> halvings;
-    if (f.code inside {CodeM3, CodeM2}) scale.factor = '0;
-    if (!f.grouped) scale.factor = (f.code == CodeInt8) ? 9'd256 : 9'd16;
+    scale    = f.power ? 9'd256 >> halvings : {1'b0, b};
+    if (!f.grouped) scale = (f.code == CodeInt8) ? 9'd256 : 9'd16;
+    if (f.code inside {CodeM3, CodeM2}) scale = 9'(f.exponent) + 9'(halvings);
     return scale;
   endfunction
 
