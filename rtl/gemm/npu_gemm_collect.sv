@@ -31,7 +31,7 @@ module npu_gemm_collect
   input  SumsT sums_i,        // a row of sums, stable while sums_valid_i
 
   input  logic  word_valid_i,  // stays until word_ready_o
-  output logic  word_ready_o,  // depends on op_i alone
+  output logic  word_ready_o,  // depends on op_i and beat_ready_i
   input  word_t word_i,        // in the order of npu_gemm_operand_d, stable while word_valid_i
 
   // Activation table, written while no row is under way
@@ -126,7 +126,7 @@ module npu_gemm_collect
   // Words from SRAM: the softmax sum and the planes of D
   // ---------------------------------------------------------------------------------------------
   logic [5:0] columns_q;  // of the column tile
-  logic words_ready, launch;
+  logic words_ready, launch, tile_last;
   logic [31:0] sum;
   word_t [DWords-1:0] d;
 
@@ -141,6 +141,7 @@ module npu_gemm_collect
     .word_ready_o,
     .word_i,
     .enable_i (state_q == StRows),
+    .more_i   (!tile_last),
     .ready_o  (words_ready),
     .launch_i (launch),
     .sum_o    (sum),
@@ -163,7 +164,8 @@ module npu_gemm_collect
   assign sums_ready_o  = state_q == StRows && ((both_planes && !have_high_q) || launch);
 
   assign row_last      = !raw_planes || plane_q;
-  assign column_last   = launch && row_last && m_q + 1'b1 == op_i.m;
+  assign tile_last     = row_last && m_q + 1'b1 == op_i.m;
+  assign column_last   = launch && tile_last;
   assign op_ready_o    = column_last && n_left_q == '0;
 
   logic [3:0] c_tile_words, c_words;

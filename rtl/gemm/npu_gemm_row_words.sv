@@ -2,7 +2,7 @@
 //
 // Gathers the words from SRAM that one output row of a column tile needs: the softmax sum of the
 // row, then the words of the second operand that hold valid columns, plane after plane. The row may
-// go as its last word is taken, which waits for nothing but a row that is complete before it.
+// go in the cycle after its last word is taken, and as it goes the first word of the next is.
 
 module npu_gemm_row_words
   import npu_pkg::*;
@@ -22,11 +22,12 @@ module npu_gemm_row_words
   input logic [5:0] columns_i,
 
   input  logic  word_valid_i,  // stays until word_ready_o
-  output logic  word_ready_o,  // depends on enable_i and op_i alone
+  output logic  word_ready_o,  // does not depend on word_valid_i
   input  word_t word_i,        // in the order of npu_gemm_operand_d
 
   input  logic               enable_i,  // a row is wanted
-  output logic               ready_o,   // all of its words are here; follows word_valid_i
+  input  logic               more_i,    // the row is not the last one of the column tile
+  output logic               ready_o,   // all of its words are here
   input  logic               launch_i,  // the row goes, next row; only with ready_o
   output logic  [      31:0] sum_o,     // softmax sum; with ready_o
   output word_t [DWords-1:0] d_o        // words of D, if there is one; with ready_o
@@ -54,20 +55,11 @@ module npu_gemm_row_words
   assign last         = plane_last && (plane_q || !both_planes);
   assign row_end      = want_sum ? !use_d : last;  // the next word completes the row
 
-  assign word_ready_o = enable_i && (use_sums || use_d) && !complete_q;
+  assign word_ready_o = enable_i && (use_sums || use_d) && (!complete_q || (launch_i && more_i));
   assign take         = word_valid_i && word_ready_o;
-  assign ready_o      = complete_q || (!use_sums && !use_d) || (word_valid_i && row_end);
-
-  always_comb begin
-    d_o   = d_q;
-    sum_o = sum_q;
-    if (!complete_q) begin
-      if (want_sum) sum_o = word_i[31:0];
-      for (int unsigned w = 0; w < DWords; w++) begin
-        if (!want_sum && 32'(word_q) + (plane_q ? Edge / 4 : 0) == w) d_o[w] = word_i;
-      end
-    end
-  end
+  assign ready_o      = complete_q || (!use_sums && !use_d);
+  assign sum_o        = sum_q;
+  assign d_o          = d_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -78,10 +70,15 @@ module npu_gemm_row_words
       d_q        <= '0;
       sum_q      <= '0;
     end else begin
-      complete_q <= (complete_q || (take && row_end)) && !launch_i;
+      if (take) complete_q <= row_end;
+      else if (launch_i) complete_q <= 1'b0;
       if (take) begin
-        d_q   <= d_o;
-        sum_q <= sum_o;
+        if (want_sum) sum_q <= word_i[31:0];
+        else begin
+          for (int unsigned w = 0; w < DWords; w++) begin
+            if (32'(word_q) + (plane_q ? Edge / 4 : 0) == w) d_q[w] <= word_i;
+          end
+        end
         if (row_end) begin
           word_q     <= '0;
           plane_q    <= 1'b0;
