@@ -255,7 +255,9 @@ module npu_engines
     .share_o   (nrm_take)
   );
 
-  npu_vec u_vec (
+  npu_vec #(
+    .ArrayDim(ArrayDim)
+  ) u_vec (
     .clk_i     (clk[EngVec]),
     .rst_ni,
     .op_valid_i(op_valid_i[EngVec]),

@@ -4,7 +4,10 @@
 // table that serves GELU. A walker issues words (two operands alternate on the one read port), the
 // lanes compute, the writer stores. One instruction at a time.
 
-module npu_vec (
+module npu_vec #(
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
+  localparam int unsigned Lanes = (ArrayDim < 16) ? 8 : 16  // elements of int8 in a step
+) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
@@ -44,7 +47,7 @@ module npu_vec (
 
   // Table and lanes
   logic table_ready, table_streaming, lookup;
-  logic [npu_vec_pkg::VecLanes-1:0][7:0] table_index, table_value;
+  logic [Lanes-1:0][7:0] table_index, table_value;
   logic lanes_ready, lanes_empty, write_ready, write_empty;
   row_word_t word;
 
@@ -74,7 +77,9 @@ module npu_vec (
     end
   end
 
-  npu_vec_walk u_walk (
+  npu_vec_walk #(
+    .Lanes(Lanes)
+  ) u_walk (
     .clk_i,
     .rst_ni,
     .start_i     (start),
@@ -102,7 +107,9 @@ module npu_vec (
     .rd_rsp_i
   );
 
-  npu_vec_table u_table (
+  npu_vec_table #(
+    .Lanes(Lanes)
+  ) u_table (
     .clk_i,
     .rst_ni,
     .start_i      (start_table),
@@ -118,7 +125,9 @@ module npu_vec (
     .value_o      (table_value)
   );
 
-  npu_vec_lanes u_lanes (
+  npu_vec_lanes #(
+    .Lanes(Lanes)
+  ) u_lanes (
     .clk_i,
     .rst_ni,
     .op_i        (op_q),

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Datapath of VEC, 16 lanes of int8 or 8 of int16 in three stages: operands, exact result, and
+// Datapath of VEC, 16 or 8 lanes of int8 or 8 of int16 in three stages: operands, exact result, and
 // rounding shift, saturation and packing, or the look-up in the table. Lanes past the row end give
-// zero. Two int16 words make one int8 word when the instruction narrows.
+// zero. Two steps of 8 elements make one int8 word.
 
-module npu_vec_lanes (
+module npu_vec_lanes #(
+  parameter int unsigned Lanes = 16  // 16 or 8
+) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
@@ -15,14 +17,14 @@ module npu_vec_lanes (
   /* verilator lint_on UNUSEDSIGNAL */
   // Bytes of the table that the lanes look up
   output logic lookup_o,  // index_o counts
-  output logic [npu_vec_pkg::VecLanes-1:0][7:0] index_o,  // entry, 0 to 255
-  input logic [npu_vec_pkg::VecLanes-1:0][7:0] value_i,  // its byte, same cycle
+  output logic [Lanes-1:0][7:0] index_o,  // entry, 0 to 255
+  input logic [Lanes-1:0][7:0] value_i,  // its byte, same cycle
 
   input  logic                  start_i,  // pulse: an operation begins; only while empty_o
   input  logic                  valid_i,  // stays until ready_o, tag_i and word_i stable
   output logic                  ready_o,  // depends on word_ready_i, not on valid_i
   input  npu_vec_pkg::vec_tag_t tag_i,    // what word_i is; never a word of the table
-  input  npu_pkg::word_t        word_i,   // 16 elements of int8 or 8 of int16
+  input  npu_pkg::word_t        word_i,   // 16 elements of int8 or 8 of int16; not with tag_i.upper
 
   // Two cycles after its last operand, plus those in which word_ready_i held the lanes
   output npu_pkg::row_word_t word_o,       // stays until word_ready_i
@@ -40,18 +42,19 @@ module npu_vec_lanes (
   logic [4:0] operand_lanes_q, exact_lanes_q;
   word_t older_q, newer_q;  // the two words that came last
   word_t a, b;
-  logic [VecLanes-1:0][31:0] exact_q;
+  logic [Lanes-1:0][31:0] exact_q;
 
   logic [5:0] shift;
-  logic [VecLanes-1:0][7:0] narrow;
-  logic [VecLanes/2-1:0][15:0] wide;
+  logic [Lanes-1:0][7:0] narrow;
+  logic [7:0][15:0] wide;
+  logic halves;  // results are halves of words of int8
   logic half_q, word_valid;
   logic [63:0] low_q;
 
-  // Element of a lane, sign-extended. Lanes 8 and up are of use for int8 only.
+  // Element of a lane, sign-extended. Lanes 8 and up are of use for whole words of int8 only.
   function automatic logic signed [15:0] element(word_t word, int unsigned lane, logic is_wide,
                                                  logic upper);
-    if (lane < VecLanes / 2) begin
+    if (lane < 8) begin
       if (is_wide) return $signed(word[16*(lane%8)+:16]);
       if (upper) return 16'($signed(word[64+8*(lane%8)+:8]));
     end
@@ -78,8 +81,10 @@ module npu_vec_lanes (
 
   always_ff @(posedge clk_i) begin
     if (advance && valid_i) begin
-      newer_q         <= word_i;
-      older_q         <= newer_q;
+      if (!tag_i.upper) begin
+        newer_q <= word_i;
+        older_q <= newer_q;
+      end
       upper_q         <= tag_i.upper;
       operand_last_q  <= tag_i.last;
       operand_lanes_q <= tag_i.lanes;
@@ -91,9 +96,9 @@ module npu_vec_lanes (
     if (advance && operand_valid_q) begin
       exact_last_q  <= operand_last_q;
       exact_lanes_q <= operand_lanes_q;
-      for (int unsigned l = 0; l < VecLanes; l++) begin
+      for (int unsigned l = 0; l < Lanes; l++) begin
         automatic logic signed [15:0] x = element(a, l, op_i.a16, upper_q);
-        automatic logic signed [15:0] y = element(b, l, op_i.a16, 1'b0);
+        automatic logic signed [15:0] y = element(b, l, op_i.a16, upper_q);
         exact_q[l] <= exact(op_i.op, x, y, op_i.lo, op_i.hi);
       end
     end
@@ -104,29 +109,30 @@ module npu_vec_lanes (
   assign lookup_o = exact_valid_q && vec_table(op_i.op);
 
   always_comb begin
-    for (int unsigned l = 0; l < VecLanes; l++) index_o[l] = exact_q[l][7:0];
+    for (int unsigned l = 0; l < Lanes; l++) index_o[l] = exact_q[l][7:0];
   end
 
   always_comb begin
     narrow = '0;
     wide   = '0;
-    for (int unsigned l = 0; l < VecLanes; l++) begin
-      automatic logic is_16 = op_i.c16 && l < VecLanes / 2;
+    for (int unsigned l = 0; l < Lanes; l++) begin
+      automatic logic is_16 = op_i.c16 && l < 8;
       automatic logic signed [15:0] y = round_saturate(acc_t'($signed(exact_q[l])), shift, is_16);
       if (exact_valid_q && 5'(l) < exact_lanes_q) begin
         narrow[l] = (vec_table(op_i.op)) ? value_i[l] : y[7:0];
-        if (l < VecLanes / 2) wide[l%8] = y;
+        if (l < 8) wide[l%8] = y;
       end
     end
   end
 
-  assign word_valid = exact_valid_q && (op_i.c16 || !op_i.a16 || half_q || exact_last_q);
+  assign halves     = op_i.a16 || Lanes == 8;
+  assign word_valid = exact_valid_q && (op_i.c16 || !halves || half_q || exact_last_q);
 
   always_comb begin
     word_o.valid = word_valid;
     word_o.last  = exact_last_q;
     if (op_i.c16) word_o.data = word_t'(wide);
-    else if (!op_i.a16) word_o.data = word_t'(narrow);
+    else if (!halves) word_o.data = word_t'(narrow);
     else if (half_q) word_o.data = {narrow[7:0], low_q};
     else word_o.data = {64'd0, narrow[7:0]};
   end

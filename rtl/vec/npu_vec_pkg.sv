@@ -4,14 +4,12 @@
 
 package npu_vec_pkg;
 
-  localparam int unsigned VecLanes = 16;
-
   typedef struct packed {
     logic       param;  // a word of the look-up table
     logic       hold;   // first of two operands: kept until the second arrives
     logic       last;   // last of the row
-    logic       upper;  // int8 to int16: the upper half of the word
-    logic [4:0] lanes;  // elements of the row in this word
+    logic       upper;  // the step comes without a word: upper halves of those before
+    logic [4:0] lanes;  // elements of the row in this step
   } vec_tag_t;
 
   // Exact result of an operation, before its rounding shift: a sum, a product, or what lies between

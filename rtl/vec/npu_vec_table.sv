@@ -4,7 +4,9 @@
 // 16 words from SRAM, then read by all lanes at once, each from a small memory of its own. It is
 // filled a word a cycle, so that a row of a memory has no more than the 16 bytes of a word.
 
-module npu_vec_table (
+module npu_vec_table #(
+  parameter int unsigned Lanes = 16  // bytes looked up in every cycle, at least 1
+) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
@@ -24,9 +26,9 @@ module npu_vec_table (
   output logic ready_o,  // loaded: data may enter the lanes; low from the cycle after start_i
 
   // Only with ready_o
-  input  logic                                  lookup_i,  // index_i counts
-  input  logic [npu_vec_pkg::VecLanes-1:0][7:0] index_i,   // entry that each lane wants, 0 to 255
-  output logic [npu_vec_pkg::VecLanes-1:0][7:0] value_o    // the entry, in the same cycle
+  input  logic                  lookup_i,  // index_i counts
+  input  logic [Lanes-1:0][7:0] index_i,   // entry that each lane wants, 0 to 255
+  output logic [Lanes-1:0][7:0] value_o    // the entry, in the same cycle
 );
 
   import npu_pkg::*;
@@ -55,7 +57,7 @@ module npu_vec_table (
     end
   end
 
-  for (genvar l = 0; l < int'(npu_vec_pkg::VecLanes); l++) begin : gen_lane
+  for (genvar l = 0; l < int'(Lanes); l++) begin : gen_lane
     word_t rows_q[16];
 
     always_ff @(posedge clk_i) begin

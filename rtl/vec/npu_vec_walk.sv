@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Order of work of VEC: the table first, if it lies in SRAM, then row by row the operands; two
-// operands alternate word by word. A step covers 16 elements if input and output are int8, else 8,
-// so an int8 word that becomes int16 serves two steps. Addresses are running sums. An idle walk has
+// operands alternate word by word. A step covers 16 elements if input and output are int8 and there
+// are lanes for them, else 8; so int8 words that become int16, or are more than the lanes take, serve
+// two steps. The second of these comes without a word. Addresses are running sums. An idle walk has
 // the first step of the operation at hand before it starts, and hands it out as it starts.
 
-module npu_vec_walk (
+module npu_vec_walk #(
+  parameter int unsigned Lanes = 16  // elements of int8 in a step, 16 or 8
+) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
@@ -17,7 +20,7 @@ module npu_vec_walk (
   output logic active_o,  // steps are left; from the cycle after start_i at the earliest
 
   // Steps out, the first one with start_i, when it is taken at once
-  output npu_pkg::row_step_t    step_o,        // every step needs a word; stays until it is taken
+  output npu_pkg::row_step_t    step_o,        // no step keeps its word; stays until it is taken
   input  logic                  step_ready_i,  // may depend on step_o.valid
   output npu_vec_pkg::vec_tag_t step_tag_o     // what the word is for
 );
@@ -35,8 +38,8 @@ module npu_vec_walk (
   typedef struct packed {
     state_e     state;
     logic       two;         // operands
-    logic       widen;       // int8 to int16
-    logic       upper;       // half of the word that a step of those covers
+    logic       halves;      // a word serves two steps
+    logic       upper;       // the second of them
     logic [4:0] elements;    // of a step
     logic [3:0] table_word;
     dim_t       cols;        // of a row
@@ -52,7 +55,7 @@ module npu_vec_walk (
 
   logic active_q;
   walk_t walk_q, now, next;
-  logic fire, row_end, all_end, keep;
+  logic fire, row_end, all_end, again;
 
   assign fire = start_i || (active_q && step_ready_i);
 
@@ -63,9 +66,9 @@ module npu_vec_walk (
       now = '{
           state: (npu_isa_pkg::vec_table(op_i.op) && !op_i.stream) ? StTable : StFirst,
           two: npu_isa_pkg::vec_two(op_i.op),
-          widen: !op_i.a16 && op_i.c16,
+          halves: !op_i.a16 && (op_i.c16 || Lanes == 8),
           upper: 1'b0,
-          elements: (op_i.a16 || op_i.c16) ? 5'd8 : 5'd16,
+          elements: (op_i.a16 || op_i.c16 || Lanes == 8) ? 5'd8 : 5'd16,
           table_word: '0,
           cols: op_i.elements,
           rem: op_i.elements,
@@ -81,13 +84,13 @@ module npu_vec_walk (
   end
 
   assign row_end = now.rem <= dim_t'(now.elements);
-  assign keep = now.widen && !now.upper && !row_end;
+  assign again = now.halves && !now.upper && !row_end;
   assign active_o = active_q;
   assign step_o = '{
           valid: active_q || start_i,
           read: !now.upper,
-          word: 1'b1,
-          keep: keep,
+          word: !now.upper,
+          keep: 1'b0,
           addr: (now.state == StFirst) ? now.a_addr : now.b_addr
       };
   assign step_tag_o = '{
@@ -109,11 +112,11 @@ module npu_vec_walk (
     end else if (now.two && now.state == StFirst) begin
       next.state = StSecond;
     end else begin
-      next.state = StFirst;
-      next.upper = keep;
+      next.upper = again;
+      if (!again) next.state = StFirst;
       if (!row_end) begin
         next.rem = now.rem - dim_t'(now.elements);
-        if (!keep) begin
+        if (!again) begin
           next.a_addr = now.a_addr + 1'b1;
           next.b_addr = now.b_addr + 1'b1;
         end

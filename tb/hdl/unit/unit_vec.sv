@@ -2,13 +2,16 @@
 //
 // Bench of the vector engine alone.
 
-module unit_vec;
+module unit_vec
   import npu_pkg::*;
   import npu_isa_pkg::*;
+#(
+  parameter int unsigned ArrayDim = 16  // rows and columns of the systolic array: 4, 8, 16 or 32
+);
 
   unit_engine_if bench ();
 
-  unit_engine u_engine (.bench);
+  unit_engine #(.ArrayDim(ArrayDim)) u_engine (.bench);
 
   logic ready;
   engine_status_t status;
@@ -17,7 +20,9 @@ module unit_vec;
   assign bench.done     = NumEngines'(status.done) << EngVec;
   assign bench.argmax   = '0;
 
-  npu_vec u_vec (
+  npu_vec #(
+    .ArrayDim(ArrayDim)
+  ) u_vec (
     .clk_i     (bench.clk),
     .rst_ni    (bench.rst_n),
     .op_valid_i(bench.op_valid[EngVec]),
