@@ -225,7 +225,9 @@ module npu_engines
     .macs_o
   );
 
-  npu_softmax u_softmax (
+  npu_softmax #(
+    .ArrayDim(ArrayDim)
+  ) u_softmax (
     .clk_i     (clk[EngSmx]),
     .rst_ni,
     .op_valid_i(op_valid_i[EngSmx]),

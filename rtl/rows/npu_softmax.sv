@@ -5,7 +5,9 @@
 // columns; they pass one pipeline (unpack, running maximum, exponential in two stages, sum and
 // packing) that stands still only while the write queue is full. One instruction at a time.
 
-module npu_softmax (
+module npu_softmax #(
+  parameter int unsigned ArrayDim = 16  // rows and columns of the array: 4, 8, 16 or 32
+) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
@@ -40,7 +42,7 @@ module npu_softmax (
   smx_tag_t  step_tag;
 
   // Stages
-  logic advance, fetch_valid;
+  logic advance, hold, move, fetch_valid;  // move: all stages, not only the last ones
   logic fetch_empty, max_empty, exp_empty, sum_empty, write_empty;
   smx_tag_t fetch_tag;
   word_t fetch_word;
@@ -63,6 +65,7 @@ module npu_softmax (
   assign status_o.busy = busy_q;
   assign status_o.stall = (rd_req_o.valid && !rd_rsp_i.ready) || (wr_req_o.valid && !wr_ready_i);
   assign advance = !(word.valid || sum_valid) || write_ready;
+  assign move = advance && !hold;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -101,7 +104,7 @@ module npu_softmax (
     .step_ready_o(step_ready),
     .step_tag_i  (step_tag),
     .valid_o     (fetch_valid),
-    .ready_i     (advance),
+    .ready_i     (move),
     .tag_o       (fetch_tag),
     .word_o      (fetch_word),
     .empty_o     (fetch_empty),
@@ -112,7 +115,7 @@ module npu_softmax (
   npu_smx_max u_max (
     .clk_i,
     .rst_ni,
-    .advance_i(advance),
+    .advance_i(move),
     .score8_i (score8_q),
     .valid_i  (fetch_valid),
     .tag_i    (fetch_tag),
@@ -124,20 +127,23 @@ module npu_softmax (
   npu_exp u_exp (
     .clk_i,
     .rst_ni,
-    .advance_i(advance),
+    .advance_i(move),
     .narrow_i (out_q == SmxOutNumer8),
     .scores_i (scores),
     .numers_o (numers),
     .empty_o  (exp_empty)
   );
 
-  npu_smx_sum u_sum (
+  npu_smx_sum #(
+    .Lanes((ArrayDim < 16) ? 4 : 8)
+  ) u_sum (
     .clk_i,
     .rst_ni,
     .start_i    (start),
     .out_i      (out_q),
     .advance_i  (advance),
     .numers_i   (numers),
+    .hold_o     (hold),
     .word_o     (word),
     .sum_valid_o(sum_valid),
     .sum_o      (sum),

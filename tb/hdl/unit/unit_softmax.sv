@@ -2,13 +2,16 @@
 //
 // Bench of the softmax engine alone.
 
-module unit_softmax;
+module unit_softmax
   import npu_pkg::*;
   import npu_isa_pkg::*;
+#(
+  parameter int unsigned ArrayDim = 16  // rows and columns of the systolic array: 4, 8, 16 or 32
+);
 
   unit_engine_if bench ();
 
-  unit_engine u_engine (.bench);
+  unit_engine #(.ArrayDim(ArrayDim)) u_engine (.bench);
 
   logic ready;
   engine_status_t status;
@@ -18,7 +21,9 @@ module unit_softmax;
   assign bench.argmax   = '0;
   assign bench.take     = '0;
 
-  npu_softmax u_softmax (
+  npu_softmax #(
+    .ArrayDim(ArrayDim)
+  ) u_softmax (
     .clk_i     (bench.clk),
     .rst_ni    (bench.rst_n),
     .op_valid_i(bench.op_valid[EngSmx]),
