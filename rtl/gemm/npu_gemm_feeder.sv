@@ -39,7 +39,8 @@ module npu_gemm_feeder
   output logic signed [8:0] row_act_o  [ArrayDim],  // int8, uint8, or a byte of 16 bits
   output TagT               row_tag_o,              // where its sums go
 
-  output logic [11:0] macs_o  // multiplications of the row on valid lanes, 0 without a row
+  // Multiplications on valid lanes of the row in the cycle before, 0 without one
+  output logic [11:0] macs_o
 );
 
   localparam int unsigned RowW = $clog2(AccRows);  // bits of a row in a bank
@@ -158,7 +159,11 @@ module npu_gemm_feeder
   // ---------------------------------------------------------------------------------------------
   // Lanes
   // ---------------------------------------------------------------------------------------------
+  localparam int unsigned LaneW = $clog2(ArrayDim + 1);
+
   logic [5:0] k_lanes, n_lanes;  // valid ones of the tile
+  logic [LaneW-1:0] inner_lanes, column_lanes;  // of the part that the row meets
+  logic [LaneW-1:0] inner_q, column_q;
   assign k_lanes = k_last ? 6'(k_left_q) : 6'(Edge);
   assign n_lanes = n_last ? 6'(n_left_q) : 6'(Edge);
 
@@ -181,7 +186,8 @@ module npu_gemm_feeder
 
   if (Parts == 1) begin : gen_whole
     assign row_act_o = act;
-    assign macs_o    = issue ? 12'(k_lanes) * 12'(n_lanes) : '0;
+    assign inner_lanes = LaneW'(k_lanes);
+    assign column_lanes = LaneW'(n_lanes);
   end else begin : gen_parts
     // Valid lanes of a part of the tile
     function automatic logic [5:0] lanes_of_part(logic [5:0] lanes, logic [PartW-1:0] part);
@@ -194,12 +200,21 @@ module npu_gemm_feeder
     for (genvar l = 0; l < int'(ArrayDim); l++) begin : gen_lane
       assign row_act_o[l] = act[ArrayDim*32'(part_inner)+l];
     end
-    assign macs_o = issue ? 12'(lanes_of_part(
-        k_lanes, part_inner
-    )) * 12'(lanes_of_part(
-        n_lanes, part_column
-    )) : '0;
+    assign inner_lanes  = LaneW'(lanes_of_part(k_lanes, part_inner));
+    assign column_lanes = LaneW'(lanes_of_part(n_lanes, part_column));
   end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      inner_q  <= '0;
+      column_q <= '0;
+    end else begin
+      inner_q <= issue ? inner_lanes : '0;
+      if (issue) column_q <= column_lanes;
+    end
+  end
+
+  assign macs_o = 12'((2 * LaneW)'(inner_q) * (2 * LaneW)'(column_q));
 
 `ifndef SYNTHESIS
   TwoTiles_A :

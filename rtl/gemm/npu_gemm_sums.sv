@@ -38,7 +38,8 @@ module npu_gemm_sums
   output SumsT sums_o,        // a row of sums, stable while sums_valid_o
 
   output logic        row_valid_o,  // a row enters the array
-  output logic [11:0] macs_o        // multiplications on its valid lanes, 0 without a row
+  // Multiplications on valid lanes of the row in the cycle before, 0 without one
+  output logic [11:0] macs_o
 );
 
   localparam int unsigned RowW = $clog2(AccRows);
