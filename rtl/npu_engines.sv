@@ -96,7 +96,8 @@ module npu_engines
   logic         wr_ready[NumSramWr];
 
   npu_sram #(
-    .Words(SramWords)
+    .Words   (SramWords),
+    .NumBanks(sram_banks(ArrayDim))
   ) u_sram (
     .clk_i,
     .rst_ni,

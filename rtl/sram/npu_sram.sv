@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The on-chip SRAM: 16 banks of 16-byte words behind a read and a write crossbar. Every client has
+// The on-chip SRAM: 16 or 8 banks of 16-byte words behind a read and a write crossbar. Every client has
 // its own port; clients that meet on a bank take turns, because the port that goes first moves on
 // where a request is refused. Read data follows the accepted request by one cycle.
 
@@ -8,9 +8,10 @@ module npu_sram
   import npu_pkg::*;
   import npu_sram_pkg::*;
 #(
-  parameter int unsigned Words = 16384,      // words of 16 bytes: a power of two from 256 to 65536
+  parameter int unsigned Words = 16384,  // words of 16 bytes: a power of two from 256 to 65536
+  parameter int unsigned NumBanks = 16,  // a power of two from 2 to 16
   parameter int unsigned NumRd = NumSramRd,  // read ports, at least 2
-  parameter int unsigned NumWr = NumSramWr   // write ports, at least 3
+  parameter int unsigned NumWr = NumSramWr  // write ports, at least 3
 ) (
   input  logic         clk_i,              // clock
   input  logic         rst_ni,             // reset, active low
@@ -23,13 +24,14 @@ module npu_sram
   output logic         wr_ready_o[NumWr]
 );
 
-  localparam int unsigned Rows = Words / NumSramBanks;
+  localparam int unsigned Rows = Words / NumBanks;
   localparam int unsigned RowW = $clog2(Rows);
+  localparam int unsigned BankW = $clog2(NumBanks);
   localparam int unsigned WrW = $clog2(NumWr);
   localparam int unsigned RdTurns = NumRd + 2;
   localparam int unsigned WrTurns = NumWr;
 
-  if (Words % NumSramBanks != 0 || (Words & (Words - 1)) != 0 || Words > 65536) begin : gen_bad_size
+  if (Words < 256 || (Words & (Words - 1)) != 0 || Words > 65536) begin : gen_bad_size
     $fatal(1, "npu_sram: Words = %0d, must be a power of two from 256 to 65536", Words);
   end
   if (NumRd < 2 || NumWr < 3) begin : gen_bad_ports
@@ -42,35 +44,40 @@ module npu_sram
   logic [WrTurns-2:0] wr_turn_q;
 
   // By bank: who asks for it, and who gets it
-  logic [NumRd-1:0] rd_asks[NumSramBanks], rd_grant[NumSramBanks];
-  logic [NumWr-1:0] wr_asks[NumSramBanks], wr_grant[NumSramBanks];
-  logic [WrW-1:0] wr_port[NumSramBanks];
-  logic [RowW-1:0] rd_row[NumSramBanks];
-  logic [RowW-1:0] wr_row[NumSramBanks];
-  word_t wr_data[NumSramBanks];
-  word_t rd_data[NumSramBanks];
+  logic [NumRd-1:0] rd_asks[NumBanks], rd_grant[NumBanks];
+  logic [NumWr-1:0] wr_asks[NumBanks], wr_grant[NumBanks];
+  logic [WrW-1:0] wr_port[NumBanks];
+  logic [RowW-1:0] rd_row[NumBanks];
+  logic [RowW-1:0] wr_row[NumBanks];
+  word_t wr_data[NumBanks];
+  word_t rd_data[NumBanks];
   logic [NumRd-1:0] rd_valid, rd_ready, rd_granted;
   logic [NumWr-1:0] wr_valid, wr_ready, wr_granted;
-  logic [NumRd-1:0][3:0] rd_bank;
-  logic [NumWr-1:0][3:0] wr_bank;
+  logic [NumRd-1:0][BankW-1:0] rd_bank;
+  logic [NumWr-1:0][BankW-1:0] wr_bank;
 
   always_comb begin : requests
     for (int unsigned i = 0; i < NumRd; i++) begin
       rd_valid[i] = rd_req_i[i].valid;
-      rd_bank[i]  = sram_bank(rd_req_i[i].addr);
+      rd_bank[i]  = BankW'(sram_bank(rd_req_i[i].addr));
     end
     for (int unsigned i = 0; i < NumWr; i++) begin
       wr_valid[i] = wr_req_i[i].valid;
-      wr_bank[i]  = sram_bank(wr_req_i[i].addr);
+      wr_bank[i]  = BankW'(sram_bank(wr_req_i[i].addr));
     end
-    for (int unsigned b = 0; b < NumSramBanks; b++) begin
-      for (int unsigned i = 0; i < NumRd; i++) rd_asks[b][i] = rd_valid[i] && rd_bank[i] == 4'(b);
-      for (int unsigned i = 0; i < NumWr; i++) wr_asks[b][i] = wr_valid[i] && wr_bank[i] == 4'(b);
+    for (int unsigned b = 0; b < NumBanks; b++) begin
+      for (int unsigned i = 0; i < NumRd; i++) begin
+        rd_asks[b][i] = rd_valid[i] && rd_bank[i] == BankW'(b);
+      end
+      for (int unsigned i = 0; i < NumWr; i++) begin
+        wr_asks[b][i] = wr_valid[i] && wr_bank[i] == BankW'(b);
+      end
     end
   end
 
   npu_sram_ready #(
-    .Ports(NumRd)
+    .Ports(NumRd),
+    .BankW(BankW)
   ) u_rd_ready (
     .valid_i (rd_valid),
     .bank_i  (rd_bank),
@@ -79,7 +86,8 @@ module npu_sram
   );
 
   npu_sram_ready #(
-    .Ports(NumWr)
+    .Ports(NumWr),
+    .BankW(BankW)
   ) u_wr_ready (
     .valid_i (wr_valid),
     .bank_i  (wr_bank),
@@ -90,20 +98,20 @@ module npu_sram
   always_comb begin : crossbars
     rd_granted = '0;
     wr_granted = '0;
-    for (int unsigned b = 0; b < NumSramBanks; b++) begin
+    for (int unsigned b = 0; b < NumBanks; b++) begin
       rd_granted |= rd_grant[b];
       wr_granted |= wr_grant[b];
       {rd_row[b], wr_port[b]} = '0;
       for (int unsigned i = 0; i < NumRd; i++) begin
-        if (rd_grant[b][i]) rd_row[b] |= rd_req_i[i].addr[RowW+3:4];
+        if (rd_grant[b][i]) rd_row[b] |= rd_req_i[i].addr[RowW+BankW-1:BankW];
       end
       for (int unsigned i = 0; i < NumWr; i++) if (wr_grant[b][i]) wr_port[b] |= WrW'(i);
-      wr_row[b]  = wr_req_i[wr_port[b]].addr[RowW+3:4];
+      wr_row[b]  = wr_req_i[wr_port[b]].addr[RowW+BankW-1:BankW];
       wr_data[b] = wr_req_i[wr_port[b]].data;
     end
   end
 
-  for (genvar b = 0; b < int'(NumSramBanks); b++) begin : gen_bank
+  for (genvar b = 0; b < int'(NumBanks); b++) begin : gen_bank
     npu_sram_arbiter #(
       .Ports(NumRd)
     ) u_rd_arbiter (
@@ -134,8 +142,8 @@ module npu_sram
     );
   end
 
-  logic       rsp_valid_q[NumRd];
-  logic [3:0] rsp_bank_q [NumRd];
+  logic             rsp_valid_q[NumRd];
+  logic [BankW-1:0] rsp_bank_q [NumRd];
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

@@ -8,7 +8,6 @@ package npu_sram_pkg;
 
   import npu_pkg::*;
 
-  localparam int unsigned NumSramBanks = 16;
   localparam int unsigned NumSramRd = 6;  // read ports of the engines
   localparam int unsigned NumSramWr = 4;  // write ports of the engines
 
@@ -29,7 +28,13 @@ package npu_sram_pkg;
     word_t      data;   // all 16 bytes, with valid
   } sram_wr_req_t;
 
-  // Bank of a word: the address bits folded by XOR, so that power-of-two pitches spread out.
+  // Small arrays ask for fewer words at a time
+  function automatic int unsigned sram_banks(int unsigned array_dim);
+    return (array_dim < 16) ? 8 : 16;
+  endfunction
+
+  // Bank of a word: the address bits folded by XOR, so that power-of-two pitches spread out. Fewer
+  // banks than 16 take the lower bits.
   function automatic logic [3:0] sram_bank(sram_addr_t addr);
     return addr[3:0] ^ addr[7:4] ^ addr[11:8] ^ addr[15:12];
   endfunction

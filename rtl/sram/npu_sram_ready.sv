@@ -5,12 +5,13 @@
 // the banks find, which say the same.
 
 module npu_sram_ready #(
-  parameter int unsigned Ports = 6  // at least 2
+  parameter int unsigned Ports = 6,  // at least 2
+  parameter int unsigned BankW = 4   // bits of a bank's number
 ) (
-  input  logic [Ports-1:0]      valid_i,   // a request, by port
-  input  logic [Ports-1:0][3:0] bank_i,    // of which bank, with valid_i
-  input  logic [Ports-1:0]      behind_i,  // those that go last: all below some port, or none
-  output logic [Ports-1:0]      ready_o    // it goes
+  input  logic [Ports-1:0]            valid_i,   // a request, by port
+  input  logic [Ports-1:0][BankW-1:0] bank_i,    // of which bank, with valid_i
+  input  logic [Ports-1:0]            behind_i,  // those that go last: all below some port, or none
+  output logic [Ports-1:0]            ready_o    // it goes
 );
 
   if (Ports < 2) begin : gen_bad_ports

@@ -7,6 +7,7 @@
 // opcodes for waveforms.
 
 module tb_probe #(
+  parameter int unsigned ArrayDim  = 16,
   parameter int unsigned SramKiB   = 256,
   parameter bit          EnableCmd = 1'b1,
   parameter bit          EnableCop = 1'b1
@@ -44,7 +45,7 @@ module tb_probe #(
   import trace_pkg::*;
 
   localparam int unsigned NumPorts = 6;  // SRAM write ports: ld, gemm, smx, nrm, vec, st
-  localparam int unsigned NumBanks = npu_sram_pkg::NumSramBanks;
+  localparam int unsigned NumBanks = npu_sram_pkg::sram_banks(ArrayDim);
   localparam int unsigned BankRows = SramKiB * 1024 / 16 / NumBanks;
 
   // -----------------------------------------------------------------------------------------------
@@ -330,9 +331,9 @@ module tb_probe #(
   for (genvar b = 0; b < int'(NumBanks); b++) begin : gen_sram_copy
     always @(posedge sync_i) begin
       for (int unsigned r = 0; r < BankRows; r++) begin
-        automatic logic [15:0] row = 16'(r << 4);
-        // The bank of a word is its low nibble XOR a fold of the rest, so the fold gives it back.
-        tb_sram_store(32'({row[15:4], npu_sram_pkg::sram_bank(row | 16'(b))}),
+        automatic logic [15:0] row = 16'(r * NumBanks);
+        // The bank of a word is its low bits XOR a fold of the rest, so the fold gives them back.
+        tb_sram_store(32'(row) | (32'(npu_sram_pkg::sram_bank(row | 16'(b))) & (NumBanks - 1)),
                       tb_top.dut.u_core.u_engines.u_sram.gen_bank[b].u_bank.mem_q[r]);
       end
     end

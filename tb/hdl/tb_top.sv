@@ -219,6 +219,7 @@ module tb_top #(
   logic cmd_soft_reset;
 
   tb_probe #(
+    .ArrayDim (ArrayDim),
     .SramKiB  (SramKiB),
     .EnableCmd(EnableCmd),
     .EnableCop(EnableCop)
