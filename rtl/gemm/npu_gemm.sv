@@ -176,7 +176,8 @@ module npu_gemm
   logic word_valid, word_ready, pipe_busy, table_write;
   logic post_valid, post_ready, out_valid, out_ready, write_valid, write_ready;
   word_t word;
-  logic [1:0] table_line;
+  logic [3:0] table_word;
+  word_t table_data;
   beat_ctrl_t post_ctrl, out_ctrl;
   post_column_t [PostLanes-1:0] post_columns;
   post_second_t [PostLanes-1:0] post_second;
@@ -217,7 +218,8 @@ module npu_gemm
     .word_i        (word),
     .pipe_busy_i   (pipe_busy),
     .table_write_o (table_write),
-    .table_line_o  (table_line),
+    .table_word_o  (table_word),
+    .table_data_o  (table_data),
     .beat_valid_o  (post_valid),
     .beat_ready_i  (post_ready),
     .beat_ctrl_o   (post_ctrl),
@@ -231,8 +233,8 @@ module npu_gemm
     .clk_i,
     .rst_ni,
     .table_write_i (table_write),
-    .table_line_i  (table_line),
-    .table_data_i  (param),
+    .table_word_i  (table_word),
+    .table_data_i  (table_data),
     .busy_o        (pipe_busy),
     .beat_valid_i  (post_valid),
     .beat_ready_o  (post_ready),

@@ -35,9 +35,10 @@ module npu_gemm_collect
   input  word_t word_i,        // in the order of npu_gemm_operand_d, stable while word_valid_i
 
   // Activation table, written while no row is under way
-  input  logic       pipe_busy_i,    // a row is in post-processing; from registers
-  output logic       table_write_o,  // param_i is a line of the table; no refusal
-  output logic [1:0] table_line_o,   // which of its four lines, in order
+  input logic pipe_busy_i,  // a row is in post-processing; from registers
+  output logic table_write_o,  // a word of the table; no refusal
+  output logic [3:0] table_word_o,  // which of its 16 words, in order; with table_write_o
+  output word_t table_data_o,  // 16 entries, the first in the lowest byte; with table_write_o
 
   // One beat of a row, to post-processing. What the operation uses of it is stable while
   // beat_valid_o, but for beat_ctrl_o.done.
@@ -91,12 +92,20 @@ module npu_gemm_collect
   // ---------------------------------------------------------------------------------------------
   // Parameters
   // ---------------------------------------------------------------------------------------------
-  logic param_take;
-  assign param_ready_o = (state_q == StTable && !pipe_busy_i) || state_q == StTensor ||
+  logic param_take, table_ready;
+  logic [1:0] word_q;  // of a line of the table
+  assign param_ready_o = (table_ready && word_q == 2'd3) || state_q == StTensor ||
                          state_q == StChannel;
   assign param_take = param_valid_i && param_ready_o;
-  assign table_write_o = param_take && state_q == StTable;
-  assign table_line_o = line_q[1:0];
+  assign table_ready = state_q == StTable && !pipe_busy_i;
+  assign table_write_o = param_valid_i && table_ready;
+  assign table_word_o = {line_q[1:0], word_q};
+  assign table_data_o = param_i[WordBits*32'(word_q)+:WordBits];
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) word_q <= '0;
+    else if (table_write_o) word_q <= word_q + 1'b1;
+  end
 
   logic [Edge-1:0][31:0] bias_q;
   logic [Edge-1:0][15:0] mult_q;

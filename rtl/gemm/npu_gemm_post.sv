@@ -14,9 +14,9 @@ module npu_gemm_post
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input  logic        table_write_i,  // writes a line of the table; only while busy_o is low
-  input  logic  [1:0] table_line_i,   // which of its four lines, in order
-  input  line_t       table_data_i,   // 64 entries, the first in the lowest byte
+  input  logic        table_write_i,  // writes a word of the table; only while busy_o is low
+  input  logic  [3:0] table_word_i,   // which of its 16 words
+  input  word_t       table_data_i,   // 16 entries, the first in the lowest byte
   output logic        busy_o,         // a beat is inside; from registers
 
   input logic beat_valid_i,  // need not stay until beat_ready_o
@@ -114,16 +114,11 @@ module npu_gemm_post
     .Lanes(Lanes)
   ) u_table (
     .clk_i,
-    .rst_ni,
-    .line_valid_i(table_write_i),
-    .line_i      (table_line_i),
-    .line_data_i (table_data_i),
-    .word_valid_i(1'b0),
-    .word_i      ('0),
-    .word_data_i ('0),
-    .lookup_i    (valid_q[1] && ctrl_q[1].activation),
-    .index_i     (table_index),
-    .value_o     (table_value)
+    .write_i(table_write_i),
+    .word_i (table_word_i),
+    .data_i (table_data_i),
+    .index_i(table_index),
+    .value_o(table_value)
   );
 
   always_ff @(posedge clk_i) begin
@@ -150,5 +145,11 @@ module npu_gemm_post
   for (genvar l = 0; l < int'(Lanes); l++) begin : gen_out
     assign out_o[l] = result_q[l];
   end
+
+`ifndef SYNTHESIS
+  NoRowInWrites_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) table_write_i |-> !busy_o)
+  else $error("npu_gemm_post: the table is written under a row");
+`endif
 
 endmodule

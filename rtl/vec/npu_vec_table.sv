@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The look-up table of VEC: loaded before the data of an instruction, four lines from the stream or
-// 16 words from SRAM, then read by all lanes at once, each from a small memory of its own. It is
-// filled a word a cycle, so that a row of a memory has no more than the 16 bytes of a word.
+// 16 words from SRAM, a word a cycle, then read by all lanes at once.
 
 module npu_vec_table #(
   parameter int unsigned Lanes = 16  // bytes looked up in every cycle, at least 1
@@ -57,15 +56,16 @@ module npu_vec_table #(
     end
   end
 
-  for (genvar l = 0; l < int'(Lanes); l++) begin : gen_lane
-    word_t rows_q[16];
-
-    always_ff @(posedge clk_i) begin
-      if (write) rows_q[words_q[3:0]] <= word;
-    end
-
-    assign value_o[l] = rows_q[index_i[l][7:4]][{index_i[l][3:0], 3'b0}+:8];
-  end
+  npu_lookup_table #(
+    .Lanes(Lanes)
+  ) u_table (
+    .clk_i,
+    .write_i(write),
+    .word_i (words_q[3:0]),
+    .data_i (word),
+    .index_i,
+    .value_o
+  );
 
 `ifndef SYNTHESIS
   LookupLoaded_A :
