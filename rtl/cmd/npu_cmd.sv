@@ -15,7 +15,7 @@ module npu_cmd
 
   // Register window
   input  npu_host_pkg::window_req_t req_i,  // an access to the window
-  output npu_host_pkg::window_rsp_t rsp_o,  // acknowledged in the cycle of req_i.valid
+  output npu_host_pkg::window_rsp_t rsp_o,  // acknowledged in the cycle after req_i.valid
 
   output logic irq_o,        // a level, until the host clears its reason or starts again
   input  logic soft_reset_i, // pulse: ends operation or ring without a report

@@ -14,7 +14,7 @@ module npu_cmd_window
   input logic rst_ni, // reset, active low
 
   input  npu_host_pkg::window_req_t req_i,  // an access to the window
-  output npu_host_pkg::window_rsp_t rsp_o,  // acknowledged in the cycle of req_i.valid
+  output npu_host_pkg::window_rsp_t rsp_o,  // acknowledged in the cycle after req_i.valid
 
   // Settings and strobes
   output operation_t operation_o,   // as the registers stand: a level
@@ -53,7 +53,7 @@ module npu_cmd_window
 
   npu_cmd_regs__in_t  regs_in;
   npu_cmd_regs__out_t regs;
-  logic rd_ack, wr_ack;
+  logic rd_ack, wr_ack, wr_ack_q;
 
   npu_cmd_regs u_regs (
     .clk                 (clk_i),
@@ -73,7 +73,14 @@ module npu_cmd_window
     .hwif_in             (regs_in),
     .hwif_out            (regs)
   );
-  assign rsp_o.ack = rd_ack || wr_ack;
+
+  // Before a write is acknowledged, what it clears no longer asks for the interrupt.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) wr_ack_q <= 1'b0;
+    else wr_ack_q <= wr_ack;
+  end
+
+  assign rsp_o.ack = rd_ack || wr_ack_q;
 
   // ---------------------------------------------------------------------------------------------
   // Settings

@@ -26,7 +26,7 @@ module npu_cop
 
   // Register window
   input  npu_host_pkg::window_req_t req_i,  // an access to the window
-  output npu_host_pkg::window_rsp_t rsp_o,  // acknowledged in the cycle of req_i.valid
+  output npu_host_pkg::window_rsp_t rsp_o,  // ack in the cycle of a read, a cycle behind a write
 
   output logic irq_o,        // a level, while a fault stands
   input  logic soft_reset_i, // pulse: ends an instruction that uses memory; state is cleared

@@ -13,7 +13,7 @@ module npu_cop_window
   input logic rst_ni, // reset, active low
 
   input  npu_host_pkg::window_req_t req_i,  // an access to the window
-  output npu_host_pkg::window_rsp_t rsp_o,  // acknowledged in the cycle of req_i.valid
+  output npu_host_pkg::window_rsp_t rsp_o,  // ack in the cycle of a read, a cycle behind a write
 
   output cop_control_t control_o,  // pulses, with the host's access or a cycle later; levels
   output logic         fault_o,    // a level: a fault stands
@@ -27,7 +27,7 @@ module npu_cop_window
 
   npu_cop_regs__in_t  regs_in;
   npu_cop_regs__out_t regs;
-  logic rd_ack, wr_ack;
+  logic rd_ack, wr_ack, wr_ack_q;
 
   npu_cop_regs u_regs (
     .clk                 (clk_i),
@@ -47,7 +47,14 @@ module npu_cop_window
     .hwif_in             (regs_in),
     .hwif_out            (regs)
   );
-  assign rsp_o.ack = rd_ack || wr_ack;
+
+  // Before a write is acknowledged, what it clears no longer asks for the interrupt.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) wr_ack_q <= 1'b0;
+    else wr_ack_q <= wr_ack;
+  end
+
+  assign rsp_o.ack = rd_ack || wr_ack_q;
 
   assign control_o = '{
           clear_acc: regs.ACC_LO.CLEAR.swmod,

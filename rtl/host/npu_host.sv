@@ -53,7 +53,7 @@ module npu_host
 
   logic [3:0] window;
   window_req_t req, chip_req;
-  window_rsp_t rsp, rsp_q, seq_rsp, chip_rsp;
+  window_rsp_t rsp, seq_rsp, chip_rsp;
   logic seq_rd_ack, seq_wr_ack, in_cmd, in_seq, in_cop, in_chip;
 
   npu_axil_slave u_slave (
@@ -63,7 +63,7 @@ module npu_host
     .axil_rsp_o,
     .window_o(window),
     .req_o   (req),
-    .rsp_i   (rsp_q)
+    .rsp_i   (rsp)
   );
 
   assign in_cmd  = window == CmdWindow;
@@ -78,12 +78,6 @@ module npu_host
     if (in_cop) rsp |= cop_rsp_i;
     if (in_chip) rsp |= chip_rsp;
     if (!(in_cmd || in_seq || in_cop || in_chip)) rsp.ack = req.valid;
-  end
-
-  // The choice among all registers is deep: what it found goes to the slave a cycle later.
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) rsp_q <= '0;
-    else rsp_q <= rsp;
   end
 
   // ---------------------------------------------------------------------------------------------

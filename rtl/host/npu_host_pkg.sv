@@ -16,7 +16,7 @@ package npu_host_pkg;
     logic [31:0] wmask;  // bits that the host writes
   } window_req_t;
 
-  // The answer of a window, once per access
+  // The answer of a window, once per access; a write has its effect on the interrupt by then
   typedef struct packed {
     logic        ack;    // pulse
     logic [31:0] rdata;  // value read, valid with ack
