@@ -21,11 +21,11 @@ module npu_cmd_gemm
   output logic   [23:0] macs_o,     // products, with done_o
   output logic   [15:0] results_o,  // elements of C, with done_o
 
-  output logic           [ByteW-1:0] window_addr_o,     // first of eight bytes of A
-  input  logic           [     63:0] window_i,          // eight bytes, first lowest, same cycle
-  output logic           [ByteW-1:0] gather_addr_o[8],  // eight single bytes of B
-  input  logic           [      7:0] gather_i     [8],  // the bytes, same cycle
-  output scratch_write_t             write_o            // four bytes of C; never refused
+  output logic           [  ByteW:0] window_place_o,     // element of A, first of eight bytes
+  input  logic           [     63:0] window_i,           // eight bytes, first lowest, same cycle
+  output logic           [ByteW-1:0] gather_addr_o [8],  // eight single bytes of B
+  input  logic           [      7:0] gather_i      [8],  // the bytes, same cycle
+  output scratch_write_t             write_o             // four bytes of C; never refused
 );
 
   localparam int unsigned Lanes = 8;
@@ -109,7 +109,7 @@ module npu_cmd_gemm
   logic multiply_q, first_q, last_q;
   logic [ByteW-1:0] multiply_c_q;
 
-  assign window_addr_o  = nibbles_i ? a_q[ElemW-1:1] : a_q[ByteW-1:0];
+  assign window_place_o = a_q;
   assign window_nibbles = window_i[35:0] >> {a_q[0], 2'b00};
 
   function automatic logic signed [7:0] extend(logic signed [3:0] nibble);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The scalar operations in two steps. The first multiplies and leaves up to four terms, the second
-// adds them up. A product that is negated in the first step is left inverted; the one that is then
-// missing is a carry into the sum.
+// adds them up.
 
 module npu_cmd_scalar
   import npu_cmd_pkg::*;
@@ -28,24 +27,19 @@ module npu_cmd_scalar
     HighProduct
   } high_e;
 
-  // Magnitude of an E4M3 number in Q8.8: mantissa * 2^shift
-  typedef struct packed {
-    logic [3:0] mantissa;
-    logic [3:0] shift;
-  } fp8_t;
-
-  function automatic fp8_t fp8_magnitude(logic [6:0] code);
+  // An E4M3 number in Q8.8, without what is below. The sign is not the number's own, so that one of
+  // two factors can have that of both.
+  function automatic logic signed [17:0] fp8_value(logic negative, logic [6:0] code);
     logic [3:0] exponent, full;
+    logic [4:0] mantissa;
     exponent = code[6:3];
-    full     = {exponent != 4'd0, code[2:0]};
-    if (exponent < 4'd2) fp8_magnitude = '{mantissa: {1'b0, full[3:1]}, shift: 4'd0};
-    else fp8_magnitude = '{mantissa: full, shift: exponent - 4'd2};
-  endfunction
-
-  function automatic logic [31:0] product_s8(logic signed [7:0] x, logic signed [7:0] y);
-    logic signed [15:0] xy;
-    xy = x * y;
-    return 32'(xy);
+    full     = {exponent != 4'd0, code[2:1], code[0] && exponent[3:1] != '0};
+    // Negated without a carry chain: what is above the lowest 1 is inverted.
+    for (int unsigned i = 0; i < 4; i++) begin
+      mantissa[i] = full[i] ^ (negative && (full & ~(4'hf << i)) != '0);
+    end
+    mantissa[4] = negative && full != '0;
+    return 18'(20'(signed'(mantissa)) << {exponent[3:1], exponent[0] || exponent == '0} >>> 2);
   endfunction
 
   function automatic logic [31:0] product_s4(logic signed [3:0] x, logic signed [3:0] y);
@@ -59,50 +53,89 @@ module npu_cmd_scalar
     return (ternary && code == 2'b10) ? 2'b11 : code;
   endfunction
 
-  function automatic logic [31:0] product_s2(logic signed [1:0] x, logic signed [1:0] y);
-    logic signed [3:0] xy;
-    xy = x * y;
-    return 32'(xy);
+  // A table, so that it has no carry chain
+  function automatic logic signed [3:0] product_s2(logic [1:0] x, logic [1:0] y);
+    unique case ({
+      x, y
+    })
+      4'b01_01, 4'b11_11: return 4'sd1;
+      4'b01_11, 4'b11_01: return -4'sd1;
+      4'b01_10, 4'b10_01: return -4'sd2;
+      4'b11_10, 4'b10_11: return 4'sd2;
+      4'b10_10:           return 4'sd4;
+      default:            return 4'sd0;
+    endcase
   endfunction
 
   logic [31:0] a, b;
   logic [31:0] term_d[NumTerms], term_q[NumTerms];
   logic [31:0] addend_d, addend_q;
-  logic [NumTerms-1:0] carry_d, carry_q;
+  logic carry_d, carry_q;
   high_e high_d, high_q;
   logic reserved_d;
 
   assign a = op_i.a;
   assign b = op_i.b;
 
-  // The product of the low halves serves MUL_LO and MAC_S16.
-  logic signed_low;
-  logic signed [16:0] a_low, b_low;
-  logic signed [31:0] low_product;
-  assign signed_low  = op_i.opcode == npu_cmd_regs__cmd_op__MAC_S16;
-  assign a_low       = {signed_low && a[15], a[15:0]};
-  assign b_low       = {signed_low && b[15], b[15:0]};
-  assign low_product = 32'(a_low) * 32'(b_low);
-
-  fp8_t [NumTerms-1:0] fp8_a, fp8_b;
-  logic [NumTerms-1:0][33:0] fp8_product;
-  logic [NumTerms-1:0] fp8_negative;
-  logic fp8_reserved;
+  // ---------------------------------------------------------------------------------------------
+  // Four products: of halves of words, bytes, nibbles or floats
+  // ---------------------------------------------------------------------------------------------
+  logic signed [17:0] left[NumTerms], right[NumTerms];
+  logic signed [35:0] products[NumTerms];
 
   always_comb begin
-    fp8_reserved = 1'b0;
     for (int unsigned i = 0; i < NumTerms; i++) begin
-      fp8_a[i]        = fp8_magnitude(a[8*i+:7]);
-      fp8_b[i]        = fp8_magnitude(b[8*i+:7]);
-      fp8_negative[i] = a[8*i+7] ^ b[8*i+7];
-      fp8_product[i]  = 34'(fp8_a[i].mantissa * 8'(fp8_b[i].mantissa));
-      fp8_product[i]  = fp8_product[i] << (5'(fp8_a[i].shift) + 5'(fp8_b[i].shift));
-      fp8_reserved    = fp8_reserved || a[8*i+:7] == Fp8Reserved || b[8*i+:7] == Fp8Reserved;
+      unique case (op_i.opcode)
+        npu_cmd_regs__cmd_op__MUL_LO: begin
+          left[i]  = {2'b0, a[16*(i/2)+:16]};
+          right[i] = {2'b0, b[16*(i%2)+:16]};
+        end
+        npu_cmd_regs__cmd_op__MAC_S16: begin
+          left[i]  = 18'(signed'(a[15:0]));
+          right[i] = 18'(signed'(b[15:0]));
+        end
+        npu_cmd_regs__cmd_op__DOT8_S4: begin
+          left[i]  = 18'(signed'(a[8*i+:4]));
+          right[i] = 18'(signed'(b[8*i+:4]));
+        end
+        npu_cmd_regs__cmd_op__SDOT4_S4_2_4: begin
+          left[i]  = 18'(signed'(a[4*i+:4]));
+          right[i] = 18'(signed'(b[16*(i/2)+4*op_i.acc[2*i+:2]+:4]));
+        end
+        npu_cmd_regs__cmd_op__DOT4_FP8_E4M3: begin
+          left[i]  = fp8_value(1'b0, a[8*i+:7]);
+          right[i] = fp8_value(a[8*i+7] ^ b[8*i+7], b[8*i+:7]);
+        end
+        default: begin
+          left[i]  = 18'(signed'(a[8*i+:8]));
+          right[i] = 18'(signed'(b[8*i+:8]));
+        end
+      endcase
+      products[i] = left[i] * right[i];
     end
   end
 
-  logic ternary_reserved;
+  logic fp8_reserved, ternary_reserved;
+  always_comb begin
+    fp8_reserved = 1'b0;
+    for (int unsigned i = 0; i < NumTerms; i++) begin
+      fp8_reserved = fp8_reserved || a[8*i+:7] == Fp8Reserved || b[8*i+:7] == Fp8Reserved;
+    end
+  end
   assign ternary_reserved = |(a & (a >> 1) & 32'h5555_5555) || |(b & (b >> 1) & 32'h5555_5555);
+
+  // Sums of four products of two bits
+  logic signed [5:0] sum_s2[NumTerms];
+  always_comb begin
+    for (int unsigned i = 0; i < NumTerms; i++) begin
+      automatic logic signed [3:0] part[4];
+      for (int unsigned j = 0; j < 4; j++) begin
+        part[j] =
+            product_s2(lane_s2(a[8*i+2*j+:2], op_i.ternary), lane_s2(b[8*i+2*j+:2], op_i.ternary));
+      end
+      sum_s2[i] = (6'(part[0]) + 6'(part[1])) + (6'(part[2]) + 6'(part[3]));
+    end
+  end
 
   // How far EXP2_NEG_Q0_8 shifts
   logic [7:0] negated;
@@ -113,7 +146,7 @@ module npu_cmd_scalar
   always_comb begin
     term_d     = '{default: '0};
     addend_d   = '0;
-    carry_d    = '0;
+    carry_d    = 1'b0;
     high_d     = HighZero;
     reserved_d = 1'b0;
     unique case (op_i.opcode)
@@ -122,32 +155,29 @@ module npu_cmd_scalar
         addend_d  = b;
       end
       npu_cmd_regs__cmd_op__SUB: begin
-        term_d[0]  = a;
-        addend_d   = ~b;
-        carry_d[0] = 1'b1;
+        term_d[0] = a;
+        addend_d  = ~b;
+        carry_d   = 1'b1;
       end
       npu_cmd_regs__cmd_op__MUL_LO: begin
-        term_d[0] = low_product;
-        term_d[1] = a[15:0] * 32'(b[31:16]);
-        term_d[2] = a[31:16] * 32'(b[15:0]);
-        term_d[3] = a[31:16] * 32'(b[31:16]);
-        high_d    = HighProduct;
+        for (int unsigned i = 0; i < NumTerms; i++) term_d[i] = 32'(products[i]);
+        high_d = HighProduct;
       end
       npu_cmd_regs__cmd_op__MAC_S16: begin
-        term_d[0] = low_product;
+        term_d[0] = 32'(products[0]);
         addend_d  = op_i.acc;
         high_d    = HighSign;
       end
       npu_cmd_regs__cmd_op__DOT4_S8: begin
-        for (int unsigned i = 0; i < 4; i++) term_d[i] = product_s8(a[8*i+:8], b[8*i+:8]);
+        for (int unsigned i = 0; i < NumTerms; i++) term_d[i] = 32'(products[i]);
         addend_d = op_i.acc;
         high_d   = HighSign;
       end
       npu_cmd_regs__cmd_op__MAX_U32:       term_d[0] = (a > b) ? a : b;
       npu_cmd_regs__cmd_op__MIN_U32:       term_d[0] = (a < b) ? a : b;
       npu_cmd_regs__cmd_op__DOT8_S4: begin
-        for (int unsigned i = 0; i < 4; i++) begin
-          term_d[i] = product_s4(a[8*i+:4], b[8*i+:4]) + product_s4(a[8*i+4+:4], b[8*i+4+:4]);
+        for (int unsigned i = 0; i < NumTerms; i++) begin
+          term_d[i] = 32'(products[i]) + product_s4(a[8*i+4+:4], b[8*i+4+:4]);
         end
         addend_d = op_i.acc;
         high_d   = HighSign;
@@ -158,25 +188,17 @@ module npu_cmd_scalar
         end
       end
       npu_cmd_regs__cmd_op__SDOT4_S4_2_4: begin
-        for (int unsigned i = 0; i < 4; i++) begin
-          term_d[i] = product_s4(a[4*i+:4], b[16*(i/2)+4*op_i.acc[2*i+:2]+:4]);
-        end
+        for (int unsigned i = 0; i < NumTerms; i++) term_d[i] = 32'(products[i]);
         high_d = HighSign;
       end
       npu_cmd_regs__cmd_op__DOT16_S2: begin
-        for (int unsigned i = 0; i < 16; i++) begin
-          term_d[i/4] +=
-              product_s2(lane_s2(a[2*i+:2], op_i.ternary), lane_s2(b[2*i+:2], op_i.ternary));
-        end
+        for (int unsigned i = 0; i < NumTerms; i++) term_d[i] = 32'(sum_s2[i]);
         addend_d   = op_i.acc;
         high_d     = HighSign;
         reserved_d = op_i.ternary && ternary_reserved;
       end
       npu_cmd_regs__cmd_op__DOT4_FP8_E4M3: begin
-        for (int unsigned i = 0; i < 4; i++) begin
-          term_d[i]  = {6'b0, fp8_product[i][33:8]} ^ {32{fp8_negative[i]}};
-          carry_d[i] = fp8_negative[i] && fp8_product[i][7:0] == 8'd0;
-        end
+        for (int unsigned i = 0; i < NumTerms; i++) term_d[i] = 32'(products[i] >>> 8);
         addend_d   = op_i.acc;
         high_d     = HighSign;
         reserved_d = fp8_reserved;
@@ -190,7 +212,7 @@ module npu_cmd_scalar
     if (!rst_ni) begin
       term_q     <= '{default: '0};
       addend_q   <= '0;
-      carry_q    <= '0;
+      carry_q    <= 1'b0;
       high_q     <= HighZero;
       reserved_o <= 1'b0;
     end else if (load_i) begin
@@ -208,7 +230,7 @@ module npu_cmd_scalar
   assign middle  = {1'b0, term_q[1]} + {1'b0, term_q[2]};
   assign product = {term_q[3], term_q[0]} + {15'b0, middle, 16'b0};
   always_comb begin
-    sum = addend_q + 32'($countones(carry_q));
+    sum = addend_q + 32'(carry_q);
     for (int unsigned i = 0; i < NumTerms; i++) sum += term_q[i];
   end
 

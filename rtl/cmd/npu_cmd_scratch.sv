@@ -35,6 +35,16 @@ module npu_cmd_scratch
 
   logic [7:0] bytes_q[ScratchBytes];
 
+  // The row behind another. No adder and no comparison here, whose carry chains are deeper.
+  function automatic logic [5:0] behind(logic [5:0] index);
+    logic carry;
+    carry = 1'b1;
+    for (int unsigned i = 0; i < 6; i++) begin
+      behind[i] = index[i] ^ carry;
+      carry     = carry && index[i];
+    end
+  endfunction
+
   // ---------------------------------------------------------------------------------------------
   // Write: the bytes are turned to the lanes they belong to; those that wrap around belong to the
   // next sixteen bytes.
@@ -46,27 +56,24 @@ module npu_cmd_scratch
     if (unit_write_i.we != '0) write = unit_write_i;
   end
 
-  logic [ByteW-5:0] block;
-  logic [Beat-1:0] lane_we;
-  logic [7:0] lane_data[Beat];
-  assign block = write.addr[ByteW-1:4];
-
-  always_comb begin
-    for (int unsigned l = 0; l < Beat; l++) begin
-      automatic logic [3:0] from = 4'(l) - write.addr[3:0];
-      lane_we[l]   = write.we[from];
-      lane_data[l] = write.data[8*from+:8];
-    end
-  end
+  logic [ByteW-5:0] block, next_block;
+  logic [Beat-1:0] lane_we, lane_here;
+  logic [8*Beat-1:0] lane_data;
+  assign block      = write.addr[ByteW-1:4];
+  assign next_block = (ByteW - 4)'(behind(6'(block)));
+  assign lane_here  = '1 << write.addr[3:0];
+  assign lane_we    = Beat'({2{write.we}} << write.addr[3:0] >> Beat);
+  assign lane_data  = (8 * Beat)'({2{write.data}} << {write.addr[3:0], 3'b000} >> (8 * Beat));
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       bytes_q <= '{default: '0};
     end else begin
       for (int unsigned n = 0; n < ScratchBytes; n++) begin
-        automatic logic wrapped = 4'(n % Beat) < write.addr[3:0];
-        automatic logic here = (ByteW - 4)'(n / Beat) == block + (ByteW - 4)'(wrapped);
-        if (lane_we[n%Beat] && here) bytes_q[n] <= lane_data[n%Beat];
+        automatic logic [ByteW-5:0] place = lane_here[n%Beat] ? block : next_block;
+        if (lane_we[n%Beat] && place == (ByteW - 4)'(n / Beat)) begin
+          bytes_q[n] <= lane_data[8*(n%Beat)+:8];
+        end
       end
     end
   end
@@ -74,17 +81,19 @@ module npu_cmd_scratch
   // ---------------------------------------------------------------------------------------------
   // Reads
   // ---------------------------------------------------------------------------------------------
-  logic [7:0] bank[Window];
+  logic [8*Window-1:0] banks;
+  logic [  Window-1:0] bank_here;
+  logic [ByteW-4:0] row, next_row;
+  assign row       = window_addr_i[ByteW-1:3];
+  assign next_row  = (ByteW - 3)'(behind(6'(row)));
+  assign bank_here = '1 << window_addr_i[2:0];
+
   always_comb begin
     for (int unsigned l = 0; l < Window; l++) begin
-      automatic logic wrapped = 3'(l) < window_addr_i[2:0];
-      automatic logic [ByteW-4:0] row = window_addr_i[ByteW-1:3] + (ByteW - 3)'(wrapped);
-      bank[l] = bytes_q[{row, 3'(l)}];
+      banks[8*l+:8] = bytes_q[{bank_here[l]?row : next_row, 3'(l)}];
     end
-    for (int unsigned i = 0; i < Window; i++) begin
-      window_o[8*i+:8] = bank[3'(i)+window_addr_i[2:0]];
-      gather_o[i]      = bytes_q[gather_addr_i[i]];
-    end
+    window_o = (8 * Window)'({2{banks}} >> {window_addr_i[2:0], 3'b000});
+    for (int unsigned i = 0; i < Window; i++) gather_o[i] = bytes_q[gather_addr_i[i]];
     for (int unsigned i = 0; i < 4; i++) begin
       ring_rdata_o[8*i+:8] = bytes_q[{ring_raddr_i, 2'(i)}];
       host_rdata_o[8*i+:8] = bytes_q[{host_write_i.addr[ByteW-1:2], 2'(i)}];

@@ -28,11 +28,12 @@ module npu_cmd_unit
   output unit_events_t events_o  // to count
 );
 
-  typedef enum logic [1:0] {
+  typedef enum logic [2:0] {
     StIdle,
     StFirst,
     StSecond,
-    StTile
+    StTile,
+    StRefused
   } state_e;
 
   state_e state_q, state_d;
@@ -42,16 +43,14 @@ module npu_cmd_unit
   logic [31:0] result_q, result_hi_q;
   logic ready, done;
   end_e how;
-  logic gemm, vector, scalar, nibbles, first, second, refused, tile_start;
+  logic gemm_q, vector_q, nibbles_q;  // what op_q is
+  logic scalar, first, second, tile_start, begun_q;
 
-  assign ready = state_q == StIdle;
-  assign shape   = tile_shape(op_q.tile, ScratchBytes > 64);
-  assign gemm    = is_gemm(op_q.opcode);
-  assign vector  = is_vrelu(op_q.opcode);
-  assign scalar  = !gemm && !vector;
-  assign nibbles = op_q.opcode == npu_cmd_regs__cmd_op__GEMM_S4;
-  assign first   = state_q == StFirst;
-  assign second  = state_q == StSecond;
+  assign ready  = state_q == StIdle;
+  assign shape  = tile_shape(op_q.tile, ScratchBytes > 64);
+  assign scalar = !gemm_q && !vector_q;
+  assign first  = state_q == StFirst;
+  assign second = state_q == StSecond;
 
   // ---------------------------------------------------------------------------------------------
   // Parts
@@ -61,7 +60,8 @@ module npu_cmd_unit
   logic [23:0] gemm_macs;
   logic [15:0] gemm_results;
   scratch_write_t gemm_write, vector_write;
-  logic [ByteW-1:0] gemm_addr, vector_addr;
+  logic [  ByteW:0] gemm_place;
+  logic [ByteW-1:0] vector_addr;
 
   npu_cmd_scalar u_scalar (
     .clk_i,
@@ -89,18 +89,18 @@ module npu_cmd_unit
   ) u_gemm (
     .clk_i,
     .rst_ni,
-    .start_i      (tile_start && gemm),
+    .start_i       (tile_start && gemm_q),
     .stop_i,
-    .nibbles_i    (nibbles),
-    .shape_i      (shape),
-    .done_o       (gemm_done),
-    .macs_o       (gemm_macs),
-    .results_o    (gemm_results),
-    .window_addr_o(gemm_addr),
+    .nibbles_i     (nibbles_q),
+    .shape_i       (shape),
+    .done_o        (gemm_done),
+    .macs_o        (gemm_macs),
+    .results_o     (gemm_results),
+    .window_place_o(gemm_place),
     .window_i,
     .gather_addr_o,
     .gather_i,
-    .write_o      (gemm_write)
+    .write_o       (gemm_write)
   );
 
   npu_cmd_vrelu #(
@@ -108,7 +108,7 @@ module npu_cmd_unit
   ) u_vrelu (
     .clk_i,
     .rst_ni,
-    .start_i      (tile_start && vector),
+    .start_i      (tile_start && vector_q),
     .stop_i,
     .shape_i      (shape),
     .done_o       (vector_done),
@@ -117,14 +117,16 @@ module npu_cmd_unit
     .write_o      (vector_write)
   );
 
-  assign write_o       = vector ? vector_write : gemm_write;
-  assign window_addr_o = vector ? vector_addr : gemm_addr;
+  assign write_o = vector_q ? vector_write : gemm_write;
+  always_comb begin
+    window_addr_o = nibbles_q ? gemm_place[ByteW:1] : gemm_place[ByteW-1:0];
+    if (vector_q) window_addr_o = vector_addr;
+  end
 
   // ---------------------------------------------------------------------------------------------
   // Steps
   // ---------------------------------------------------------------------------------------------
-  assign refused       = second && !scalar && !legal;
-  assign tile_start    = second && !scalar && legal;
+  assign tile_start = second && !scalar && legal;
 
   always_comb begin
     state_d = state_q;
@@ -134,10 +136,15 @@ module npu_cmd_unit
       StIdle:  if (valid_i) state_d = StFirst;
       StFirst: state_d = StSecond;
       StSecond: begin
-        done = !tile_start;
-        if (refused) how = EndRefused;
-        else if (scalar && reserved) how = EndReserved;
-        state_d = tile_start ? StTile : StIdle;
+        done = scalar;
+        if (reserved) how = EndReserved;
+        if (scalar) state_d = StIdle;
+        else state_d = legal ? StTile : StRefused;
+      end
+      StRefused: begin
+        done = 1'b1;
+        how = EndRefused;
+        state_d = StIdle;
       end
       StTile: begin
         done = gemm_done || vector_done;
@@ -155,12 +162,22 @@ module npu_cmd_unit
     if (!rst_ni) begin
       state_q      <= StIdle;
       op_q         <= '0;
+      gemm_q       <= 1'b0;
+      vector_q     <= 1'b0;
+      nibbles_q    <= 1'b0;
+      begun_q      <= 1'b0;
       busy_count_q <= '0;
       result_q     <= '0;
       result_hi_q  <= '0;
     end else begin
       state_q <= state_d;
-      if (ready && valid_i && !stop_i) op_q <= op_i;
+      begun_q <= second && (scalar || legal);
+      if (ready && valid_i && !stop_i) begin
+        op_q      <= op_i;
+        gemm_q    <= is_gemm(op_i.opcode);
+        vector_q  <= is_vrelu(op_i.opcode);
+        nibbles_q <= op_i.opcode == npu_cmd_regs__cmd_op__GEMM_S4;
+      end
       if (state_d == StIdle) busy_count_q <= '0;
       else if (busy_count_q != '1) busy_count_q <= busy_count_q + 3'd1;
       if (done && scalar && how == EndOkay) begin
@@ -178,24 +195,24 @@ module npu_cmd_unit
           result_hi: result_hi_q,
           busy_count: busy_count_q,
           opcode: op_q.opcode,
-          gemm_busy: gemm && !ready,
-          vector_busy: vector && !ready
+          gemm_busy: gemm_q && !ready,
+          vector_busy: vector_q && !ready
       };
 
   // ---------------------------------------------------------------------------------------------
-  // Events: a scalar operation begins with its second step, a tile when it is found legal; what a
-  // tile has moved counts at its end.
+  // Events: a scalar operation begins with its second step, a tile when it is found legal, and is
+  // counted a cycle later; what a tile has moved counts at its end.
   // ---------------------------------------------------------------------------------------------
   logic tile_done;
   assign tile_done = done && state_q == StTile;
-  assign events_o.begun = second && !refused;
-  assign events_o.macs = (tile_done && gemm) ? gemm_macs : '0;
+  assign events_o.begun = begun_q;
+  assign events_o.macs = (tile_done && gemm_q) ? gemm_macs : '0;
 
   always_comb begin
     events_o.bytes = '0;
     if (tile_done) begin
-      if (vector) events_o.bytes = {14'b0, shape.len, 1'b0};
-      else events_o.bytes = (nibbles ? gemm_macs : gemm_macs << 1) + {6'b0, gemm_results, 2'b00};
+      if (vector_q) events_o.bytes = {14'b0, shape.len, 1'b0};
+      else events_o.bytes = (nibbles_q ? gemm_macs : gemm_macs << 1) + {6'b0, gemm_results, 2'b00};
     end
   end
 

@@ -25,18 +25,19 @@ module npu_cmd_vrelu
 
   localparam int unsigned Lanes = 8;
 
-  logic busy_q, last;
-  logic [3:0] step_q, count;
+  logic busy_q, last_q;
+  logic [3:0] step_q, step, count;
   logic [8:0] left_q, ahead;
   logic [ByteW-1:0] source_q, target_q;
 
   assign ahead = {1'b0, shape_i.b} - {1'b0, shape_i.a};
-  assign last  = left_q <= 9'(step_q);
-  assign count = last ? left_q[3:0] : step_q;
+  assign step  = (ahead != '0 && ahead < 9'(Lanes)) ? ahead[3:0] : 4'(Lanes);
+  assign count = last_q ? left_q[3:0] : step_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       busy_q   <= 1'b0;
+      last_q   <= 1'b0;
       step_q   <= '0;
       left_q   <= '0;
       source_q <= '0;
@@ -45,12 +46,14 @@ module npu_cmd_vrelu
       busy_q <= 1'b0;
     end else if (start_i) begin
       busy_q   <= 1'b1;
-      step_q   <= (ahead != '0 && ahead < 9'(Lanes)) ? ahead[3:0] : 4'(Lanes);
+      last_q   <= shape_i.len <= 9'(step);
+      step_q   <= step;
       left_q   <= shape_i.len;
       source_q <= ByteW'(shape_i.a);
       target_q <= ByteW'(shape_i.b);
     end else if (busy_q) begin
-      busy_q   <= !last;
+      busy_q   <= !last_q;
+      last_q   <= left_q <= 9'({step_q, 1'b0});
       left_q   <= left_q - 9'(count);
       source_q <= source_q + ByteW'(count);
       target_q <= target_q + ByteW'(count);
@@ -68,6 +71,6 @@ module npu_cmd_vrelu
 
   assign window_addr_o = source_q;
   assign write_o       = '{we: {8'b0, we}, addr: 8'(target_q), data: {64'b0, data}};
-  assign done_o        = busy_q && last;
+  assign done_o        = busy_q && last_q;
 
 endmodule
