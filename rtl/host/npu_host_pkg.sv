@@ -48,7 +48,7 @@ package npu_host_pkg;
   // What the core says of it
   typedef struct packed {
     logic        ready;   // it starts; only with the request's valid
-    logic        ended;   // pulse: the program that was launched has ended
+    logic        ended;   // pulse: the program that was launched ends, before it can start again
     error_t      error;   // its error, with ended; not valid: none
     logic [31:0] outcnt;  // OUTCNT at its end, with ended
   } launch_rsp_t;

@@ -23,7 +23,7 @@ module npu_program
   // Command port
   input  launch_req_t launch_i,        // program and first registers; the host's are the rest
   output logic        launch_ready_o,  // it starts; only with launch_i.valid
-  output logic        launch_end_o,    // pulse: the program that it launched has ended
+  output logic        launch_end_o,    // pulse: the program that it launched ends
 
   // To the sequencer
   output start_state_t start_state_o,  // the program and all first registers, with status_o.started
@@ -44,7 +44,6 @@ module npu_program
   error_t mem_error;
 
   assign launch_ready_o = status_o.started && !control_i.start;
-  assign launch_end_o   = status_o.finish && launched_q;
 
   always_comb begin
     start_state_o = start_state_i;
@@ -75,6 +74,9 @@ module npu_program
     if (!bus_i.error.valid) mem_error = engine_error_i;
   end
 
+  logic ending;
+  assign launch_end_o = ending && launched_q;
+
   npu_run_ctrl u_run_ctrl (
     .clk_i,
     .rst_ni,
@@ -87,7 +89,8 @@ module npu_program
     .bus_idle_i  (bus_i.idle),
     .bus_stuck_i (bus_i.stuck),
     .core_rst_no,
-    .status_o
+    .status_o,
+    .ending_o    (ending)
   );
 
 endmodule

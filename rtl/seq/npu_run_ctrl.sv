@@ -28,7 +28,8 @@ module npu_run_ctrl
   input  logic bus_stuck_i,  // a wait for the memory is longer than its limit: a level
   output logic core_rst_no,  // low with rst_ni, a cycle after it, and in the last busy cycle
 
-  output run_status_t status_o  // how the program stands; started: in the cycle of start_i
+  output run_status_t status_o,  // how the program stands; started: in the cycle of start_i
+  output logic        ending_o   // pulse: finish comes in the next cycle, or in this if stuck
 );
 
   typedef enum logic [1:0] {
@@ -41,6 +42,7 @@ module npu_run_ctrl
   state_e state_q;
   logic   abandoned_q;  // by a soft reset: no completion is reported
   logic   reported_q;  // before the bus was drained
+  logic   stuck_q;
   logic   core_rst_nq;
   logic   done_q;
   error_t error_q;
@@ -49,8 +51,9 @@ module npu_run_ctrl
 
   assign drain_o = state_q == StDrain || state_q == StReset;
   assign core_rst_no = core_rst_nq && rst_ni;
-  assign give_up = state_q == StDrain && bus_stuck_i && !bus_idle_i && !abandoned_q;
+  assign give_up = state_q == StDrain && stuck_q && !bus_idle_i && !abandoned_q;
   assign finish = !reported_q && ((state_q == StReset && !abandoned_q) || give_up);
+  assign ending_o = state_q == StDrain && (bus_idle_i || stuck_q) && !reported_q && !abandoned_q;
 
   assign status_o = '{
           started: state_q == StIdle && start_i && !soft_reset_i,
@@ -83,11 +86,13 @@ module npu_run_ctrl
       state_q     <= StIdle;
       abandoned_q <= 1'b0;
       reported_q  <= 1'b0;
+      stuck_q     <= 1'b0;
       core_rst_nq <= 1'b0;
       done_q      <= 1'b0;
       error_q     <= '0;
     end else begin
       core_rst_nq <= 1'b1;
+      stuck_q     <= bus_stuck_i;
       if (finish) done_q <= 1'b1;
       unique case (state_q)
         StIdle: begin
