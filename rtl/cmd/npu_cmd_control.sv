@@ -32,38 +32,41 @@ module npu_cmd_control
   output logic [2:0] index_o,    // entry that completed last or failed: a level
 
   // Events to count
-  output logic failed_o,      // pulse: an operation or a run ends with an error
+  output logic failed_o,      // pulse: an operation or a run has ended with an error
   output logic unsupported_o  // pulse, with failed_o: a refused operation or a failed run
 );
 
   logic op_busy_q, op_end, op_failed, ring_failed;
 
-  assign busy_o        = op_busy_q || ring_i.busy;
-  assign started_o     = start_i && !busy_o;
-  assign op_start_o    = started_o && !descriptor_i;
-  assign ring_start_o  = started_o && descriptor_i;
+  assign busy_o       = op_busy_q || ring_i.busy;
+  assign started_o    = start_i && !busy_o;
+  assign op_start_o   = started_o && !descriptor_i;
+  assign ring_start_o = started_o && descriptor_i;
 
-  assign op_end        = op_busy_q && unit_i.done;
-  assign op_failed     = op_end && unit_i.how != EndOkay;
-  assign ring_failed   = ring_i.ended && ring_i.code != CodeDone;
-  assign failed_o      = op_failed || ring_failed;
-  assign unsupported_o = (op_failed && unit_i.how == EndRefused) || ring_failed;
+  assign op_end       = op_busy_q && unit_i.done;
+  assign op_failed    = op_end && unit_i.how != EndOkay;
+  assign ring_failed  = ring_i.ended && ring_i.failed;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      op_busy_q <= 1'b0;
-      done_o    <= 1'b0;
-      error_o   <= 1'b0;
-      code_o    <= CodeEmpty;
-      index_o   <= '0;
+      op_busy_q     <= 1'b0;
+      done_o        <= 1'b0;
+      error_o       <= 1'b0;
+      code_o        <= CodeEmpty;
+      index_o       <= '0;
+      failed_o      <= 1'b0;
+      unsupported_o <= 1'b0;
     end else begin
+      failed_o      <= op_failed || ring_failed;
+      unsupported_o <= (op_failed && unit_i.how == EndRefused) || ring_failed;
+
       if (soft_reset_i) op_busy_q <= 1'b0;
       else if (op_start_o) op_busy_q <= 1'b1;
       else if (op_end) op_busy_q <= 1'b0;
 
       if (op_end || ring_i.ended) begin
         done_o  <= 1'b1;
-        error_o <= failed_o;
+        error_o <= op_failed || ring_failed;
       end else if (clear_i || started_o) begin
         done_o  <= 1'b0;
         error_o <= 1'b0;

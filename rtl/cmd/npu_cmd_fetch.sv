@@ -20,7 +20,7 @@ module npu_cmd_fetch
   input  logic                ready_i,  // taken; may come without entry_o.valid
 
   // Memory
-  output npu_cmd_pkg::read_req_t read_o,  // stable until ready, denied or the end of run_i
+  output npu_cmd_pkg::read_req_t read_o,  // stable until ready, a denial or the end of run_i
   input  npu_cmd_pkg::read_rsp_t read_i   // words in order, never refused
 );
 
@@ -80,7 +80,8 @@ module npu_cmd_fetch
         second_q <= split && !second_q;
         if (second_q || !split) index_q <= index_q + 1'b1;
       end
-      pending_q <= pending_q + PendingW'(asked) - PendingW'(read_i.valid);
+      pending_q <= pending_q + PendingW'(asked) - PendingW'(read_i.valid) -
+                   PendingW'(read_i.denied);
       if (read_i.valid) begin
         half_valid_q <= split && !half_valid_q;
         half_q       <= '{error: read_i.error, entry: read_i.data};

@@ -2,9 +2,11 @@
 //
 // Memory side of the descriptor ring: single words of 16 bytes over one AXI4 master port, which it
 // guards like the core's. Two clients read, descriptors (0) and stream (1, goes first); one writes.
-// A client learns of its own errors, in the order of its words, because a descriptor that was read
-// ahead must not fail before its turn. While `drain_i` is high nothing new is issued and nobody
-// receives what comes back; `idle_o` tells when the memory owes nothing any more.
+// A word is accepted before it is known whether it may go: in the next cycle it is compared with
+// the regions, then it is on the bus or denied. A client learns of its own errors, in the order of
+// its words, because a descriptor that was read ahead must not fail before its turn. While
+// `drain_i` is high nothing new is accepted and nobody receives what comes back; `idle_o` tells
+// when the memory owes nothing any more.
 
 module npu_cmd_mem
   import npu_pkg::*;
@@ -19,12 +21,12 @@ module npu_cmd_mem
   input logic rst_ni, // reset, active low
 
   input  read_req_t  read_i [2],  // may be withdrawn
-  output read_rsp_t  read_o [2],  // ready or denied only with valid; answers are never refused
+  output read_rsp_t  read_o [2],  // ready only with valid; answers are never refused
   input  write_req_t write_i,     // may be withdrawn
-  output write_rsp_t write_o,     // ready or denied only with valid; an answer per word, in order
+  output write_rsp_t write_o,     // ready only with valid; an answer per word, in order
 
   // Protection
-  input regions_t      regions_i,  // what the pages of memory permit; counts for what is asked now
+  input regions_t      regions_i,  // what the pages of memory permit; counts a cycle after ready
   input stream_range_t stream_i,   // a level: no writes to these bytes; none if the length is 0
 
   input  logic drain_i,  // a level: takes nothing, drops what comes back
@@ -37,14 +39,16 @@ module npu_cmd_mem
 
   localparam int unsigned CountW = $clog2(MaxOutstanding + 1);
 
-  // Words asked for and not answered, in the registers below and at the memory
+  // Words accepted and not answered, in the registers below and at the memory
   logic [CountW-1:0] reads_q, writes_q;
   logic r_take, b_take, progress;
+  logic ar_new_q, ar_denied_q, aw_new_q, aw_denied_q;
 
   assign r_take = axi_rsp_i.rd.rvalid && axi_rsp_i.rd.rlast;
   assign b_take = axi_rsp_i.wr.bvalid;
   assign idle_o = reads_q == '0 && writes_q == '0;
-  assign progress = (axi_req_o.rd.arvalid && axi_rsp_i.rd.arready) || axi_rsp_i.rd.rvalid ||
+  assign progress = ar_new_q || aw_new_q ||
+                    (axi_req_o.rd.arvalid && axi_rsp_i.rd.arready) || axi_rsp_i.rd.rvalid ||
                     (axi_req_o.wr.awvalid && axi_rsp_i.wr.awready) ||
                     (axi_req_o.wr.wvalid && axi_rsp_i.wr.wready) || axi_rsp_i.wr.bvalid;
   assign silent_o = !idle_o && !progress;
@@ -56,25 +60,22 @@ module npu_cmd_mem
   mem_addr_t ar_addr_q;
 
   assign client = read_i[1].valid;
+  assign read   = read_i[client].valid && !drain_i && !ar_new_q && !ar_denied_q &&
+                  (!ar_valid_q || axi_rsp_i.rd.arready) && reads_q != CountW'(MaxOutstanding);
 
   npu_mem_guard #(
     .Write(1'b0)
   ) u_read_guard (
-    .addr_i   (read_i[client].addr),
+    .addr_i   (ar_addr_q),
     .len_i    ('0),
     .regions_i,
     .stream_i ('0),
     .allowed_o(read_allowed)
   );
 
-  assign read = read_i[client].valid && read_allowed && !drain_i &&
-                (!ar_valid_q || axi_rsp_i.rd.arready) && reads_q != CountW'(MaxOutstanding);
-
   for (genvar c = 0; c < 2; c++) begin : gen_client
-    logic mine;
-    assign mine             = client == 1'(c);
-    assign read_o[c].ready  = read && mine;
-    assign read_o[c].denied = read_i[c].valid && mine && !read_allowed;
+    assign read_o[c].ready  = read && client == 1'(c);
+    assign read_o[c].denied = ar_denied_q && ar_client_q == 1'(c);
     assign read_o[c].valid  = axi_rsp_i.rd.rvalid && axi_rsp_i.rd.rid == 4'(c) && !drain_i;
     assign read_o[c].error  = axi_rsp_i.rd.rresp[1];
     assign read_o[c].data   = axi_rsp_i.rd.rdata;
@@ -82,19 +83,22 @@ module npu_cmd_mem
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
+      ar_new_q    <= 1'b0;
+      ar_denied_q <= 1'b0;
       ar_valid_q  <= 1'b0;
       ar_client_q <= 1'b0;
       ar_addr_q   <= '0;
       reads_q     <= '0;
     end else begin
+      ar_new_q    <= read;
+      ar_denied_q <= ar_new_q && !read_allowed;
+      if (ar_new_q) ar_valid_q <= read_allowed;
+      else if (axi_rsp_i.rd.arready) ar_valid_q <= 1'b0;
       if (read) begin
-        ar_valid_q  <= 1'b1;
         ar_client_q <= client;
         ar_addr_q   <= read_i[client].addr;
-      end else if (axi_rsp_i.rd.arready) begin
-        ar_valid_q <= 1'b0;
       end
-      reads_q <= reads_q + CountW'(read) - CountW'(r_take);
+      reads_q <= reads_q + CountW'(read) - CountW'(r_take) - CountW'(ar_denied_q);
     end
   end
 
@@ -112,41 +116,46 @@ module npu_cmd_mem
   word_t w_data_q;
   logic [15:0] w_strb_q;
 
+  assign write = write_i.valid && !drain_i && !aw_new_q && !aw_denied_q &&
+                 (!aw_valid_q || axi_rsp_i.wr.awready) && (!w_valid_q || axi_rsp_i.wr.wready) &&
+                 writes_q != CountW'(MaxOutstanding);
+
   npu_mem_guard #(
     .Write(1'b1)
   ) u_write_guard (
-    .addr_i   (write_i.addr),
+    .addr_i   (aw_addr_q),
     .len_i    ('0),
     .regions_i,
     .stream_i,
     .allowed_o(write_allowed)
   );
 
-  assign write = write_i.valid && write_allowed && !drain_i &&
-                 (!aw_valid_q || axi_rsp_i.wr.awready) && (!w_valid_q || axi_rsp_i.wr.wready) &&
-                 writes_q != CountW'(MaxOutstanding);
-  assign write_o.ready = write;
-  assign write_o.denied = write_i.valid && !write_allowed;
+  assign write_o.ready  = write;
+  assign write_o.denied = aw_denied_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      aw_valid_q <= 1'b0;
-      aw_addr_q  <= '0;
-      w_valid_q  <= 1'b0;
-      w_data_q   <= '0;
-      w_strb_q   <= '0;
-      writes_q   <= '0;
+      aw_new_q    <= 1'b0;
+      aw_denied_q <= 1'b0;
+      aw_valid_q  <= 1'b0;
+      aw_addr_q   <= '0;
+      w_valid_q   <= 1'b0;
+      w_data_q    <= '0;
+      w_strb_q    <= '0;
+      writes_q    <= '0;
     end else begin
-      if (axi_rsp_i.wr.awready) aw_valid_q <= 1'b0;
-      if (axi_rsp_i.wr.wready) w_valid_q <= 1'b0;
+      aw_new_q    <= write;
+      aw_denied_q <= aw_new_q && !write_allowed;
+      if (aw_new_q) aw_valid_q <= write_allowed;
+      else if (axi_rsp_i.wr.awready) aw_valid_q <= 1'b0;
+      if (aw_new_q) w_valid_q <= write_allowed;
+      else if (axi_rsp_i.wr.wready) w_valid_q <= 1'b0;
       if (write) begin
-        aw_valid_q <= 1'b1;
-        aw_addr_q  <= write_i.addr;
-        w_valid_q  <= 1'b1;
-        w_data_q   <= write_i.data;
-        w_strb_q   <= write_i.strb;
+        aw_addr_q <= write_i.addr;
+        w_data_q  <= write_i.data;
+        w_strb_q  <= write_i.strb;
       end
-      writes_q <= writes_q + CountW'(write) - CountW'(b_take);
+      writes_q <= writes_q + CountW'(write) - CountW'(b_take) - CountW'(aw_denied_q);
     end
   end
 

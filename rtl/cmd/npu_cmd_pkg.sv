@@ -103,6 +103,7 @@ package npu_cmd_pkg;
   typedef struct packed {
     logic       busy;     // a level, from the cycle after the start on
     logic       ended;    // pulse, in the last busy cycle
+    logic       failed;   // it ends with an error, with ended
     logic [7:0] code;     // DESC_STATUS[7:0], with ended
     logic       entry;    // pulse: a descriptor has completed or failed
     logic [2:0] index;    // of an entry, with ended and with entry
@@ -184,8 +185,8 @@ package npu_cmd_pkg;
     logic failed;  // an error of the memory, or no region permits it
   } step_end_t;
 
-  // Memory of the ring: words of 16 bytes. A request is accepted, or no region permits it; what
-  // comes back is in order.
+  // Memory of the ring: words of 16 bytes. A request is accepted; two cycles later it is denied if
+  // no region permits it, and no other is accepted meanwhile. What comes back is in order.
   typedef struct packed {
     logic               valid;  // a word to read
     npu_pkg::mem_addr_t addr;   // its first byte, a multiple of 16
@@ -193,7 +194,7 @@ package npu_cmd_pkg;
 
   typedef struct packed {
     logic           ready;   // accepted; only with the request's valid
-    logic           denied;  // no region permits it; only with the request's valid
+    logic           denied;  // pulse: no region permits the word last accepted; no answer comes
     logic           valid;   // pulse: a word that cannot be refused
     logic           error;   // in place of data, with valid
     npu_pkg::word_t data;    // the word, with valid
@@ -208,7 +209,7 @@ package npu_cmd_pkg;
 
   typedef struct packed {
     logic ready;   // accepted; only with the request's valid
-    logic denied;  // no region permits it; only with the request's valid
+    logic denied;  // pulse: no region permits the word last accepted; no answer comes
     logic valid;   // pulse: the response to the oldest word without one
     logic error;   // it was not written well, with valid
   } write_rsp_t;

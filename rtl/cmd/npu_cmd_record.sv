@@ -29,12 +29,12 @@ module npu_cmd_record
   output logic       [15:0] head_o,  // records written, modulo 65,536; 0 while not cq_enable
 
   // Memory
-  output npu_cmd_pkg::write_req_t write_o,  // stable until ready, denied or dropped
-  input  npu_cmd_pkg::write_rsp_t write_i   // response counts once the record is sent
+  output npu_cmd_pkg::write_req_t write_o,  // stable until ready or dropped
+  input  npu_cmd_pkg::write_rsp_t write_i   // counts once the record is sent
 );
 
   logic [15:0] head_q, size, place;
-  logic sent_q, room, phase, taken, answered;
+  logic sent_q, room_q, phase, taken, ended;
 
   // ---------------------------------------------------------------------------------------------
   // Content; of a descriptor that could not be fetched nothing is known
@@ -70,10 +70,9 @@ module npu_cmd_record
 
   assign size = 16'd1 << regs_i.cq_log2_size;
   assign place = head_q & (size - 16'd1);
-  assign room = head_q - regs_i.cq_tail != size;
   assign phase = !head_q[regs_i.cq_log2_size];
 
-  assign write_o.valid = record_i.active && room && !sent_q;
+  assign write_o.valid = record_i.active && room_q && !sent_q;
   assign write_o.addr = regs_i.cq_base + {12'b0, place, 4'b0};
   assign write_o.strb = '1;
   always_comb begin
@@ -91,18 +90,21 @@ module npu_cmd_record
   assign write_o.data = record;
 
   assign taken = write_o.valid && write_i.ready;
-  assign answered = record_i.active && sent_q && write_i.valid;
-  assign waits_o = record_i.active && (room || sent_q);
-  assign end_o.done = answered && !write_i.error;
-  assign end_o.failed = (write_o.valid && write_i.denied) || (answered && write_i.error);
+  assign ended = record_i.active && sent_q && (write_i.valid || write_i.denied);
+  assign waits_o = record_i.active && (room_q || sent_q);
+  assign end_o.done = ended && !write_i.denied && !write_i.error;
+  assign end_o.failed = ended && (write_i.denied || write_i.error);
   assign head_o = head_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       head_q <= '0;
       sent_q <= 1'b0;
+      room_q <= 1'b0;
     end else begin
-      sent_q <= record_i.active && (sent_q || taken) && !answered;
+      sent_q <= record_i.active && (sent_q || taken) && !ended;
+      // In time: the next record is further away than a cycle.
+      room_q <= head_q - regs_i.cq_tail != size;
       if (!regs_i.cq_enable) head_q <= '0;
       else if (end_o.done) head_q <= head_q + 1'b1;
     end

@@ -27,7 +27,7 @@ module npu_cmd_run
   input  entry_t             entry_i,        // next one in order
   output logic               entry_ready_o,  // taken; may come without entry_i.valid
   output logic   [7:0][31:0] words_o,        // 32-bit words of it, from the next cycle on
-  output logic               taken_o,        // pulse: an entry without error is taken
+  output logic               taken_o,        // pulse: an entry without error has been taken
 
   input descriptor_t descriptor_i,  // what words_o mean, in the same cycle
 
@@ -65,19 +65,40 @@ module npu_cmd_run
   logic [7:0][31:0] words_q;
   logic extended_q;  // words 4 to 7 are there
   logic [7:0] code_q;
+  logic failed_q;  // code_q is an error
   logic [2:0] last_q;  // completed
   logic [31:0] cycles_q;
 
   logic empty, last, extend;  // no entry pending, one; the second one is to be taken
-  logic over, complete, expired, ended;
+  logic over, complete, failed, expired, ended;
+  logic succeeds, next_ready;  // it completes without an error; the next entry is taken with that
   logic [7:0] code;
-  logic [2:0] after;
+  logic [2:0] after_tail;
+
+  // The index behind another, without a carry chain
+  function automatic logic [2:0] after(logic [2:0] index);
+    return {index[2] ^ (index[1] && index[0]), index[1] ^ index[0], !index[0]};
+  endfunction
 
   assign empty = regs_i.tail == regs_i.head;
-  assign last = regs_i.tail + 3'd1 == regs_i.head;
+  assign last = after(regs_i.tail) == regs_i.head;
+  assign after_tail = extended_q ? after(after(regs_i.tail)) : after(regs_i.tail);
   assign extend = state_q == StCheck && descriptor_i.owner && descriptor_i.extended &&
                   !extended_q && !last;
-  assign after = regs_i.tail + (extended_q ? 3'd2 : 3'd1);
+
+  // A descriptor that ends well hands over to the next one, if it is there.
+  always_comb begin
+    unique case (state_q)
+      StOperate: succeeds = unit_i.done && unit_i.how == EndOkay && !descriptor_i.writeback;
+      StProgram: succeeds = launch_i.ended && !launch_i.error.valid;
+      StWrite:   succeeds = write_end_i.done;
+      StRecord:  succeeds = record_end_i.done && !failed_q;
+      default:   succeeds = 1'b0;
+    endcase
+    if (regs_i.cq_enable && state_q != StRecord) succeeds = 1'b0;
+  end
+  assign next_ready = succeeds && !expired && after_tail != regs_i.head && entry_i.valid &&
+                      !entry_i.error;
 
   // ---------------------------------------------------------------------------------------------
   // Steps
@@ -85,6 +106,7 @@ module npu_cmd_run
   always_comb begin
     state          = state_q;
     code           = CodeDone;
+    failed         = 1'b0;  // code is an error, with over, complete or ended
     over           = 1'b0;  // the descriptor has come to its end, but for the record
     complete       = 1'b0;  // and the record is written, or there is none
     ended          = 1'b0;
@@ -94,8 +116,9 @@ module npu_cmd_run
       StIdle:  if (start_i) state = StStart;
       StStart: begin
         if (bad_base_i || empty) begin
-          ended = 1'b1;
-          code  = bad_base_i ? CodeBase : CodeEmpty;
+          ended  = 1'b1;
+          failed = 1'b1;
+          code   = bad_base_i ? CodeBase : CodeEmpty;
         end else if (mem_idle_i) begin
           state = StTake;
         end
@@ -103,13 +126,15 @@ module npu_cmd_run
       StTake: begin
         ended = empty;
         if (!empty && entry_i.valid) begin
-          over  = entry_i.error;
-          code  = CodeFetch;
-          state = StCheck;
+          over   = entry_i.error;
+          failed = 1'b1;
+          code   = CodeFetch;
+          state  = StCheck;
         end
       end
       StCheck: begin
-        over = 1'b1;
+        over   = 1'b1;
+        failed = 1'b1;
         if (!descriptor_i.owner) begin
           code = CodeOwner;
         end else if (descriptor_i.extended && !extended_q) begin
@@ -135,8 +160,9 @@ module npu_cmd_run
       end
       StStream: begin
         if (stream_end_i.done) state = StIssue;
-        over = stream_end_i.failed;
-        code = CodeStreamRead;
+        over   = stream_end_i.failed;
+        failed = 1'b1;
+        code   = CodeStreamRead;
       end
       StIssue: begin
         op_valid_o = 1'b1;
@@ -144,8 +170,9 @@ module npu_cmd_run
       end
       StOperate: begin
         if (unit_i.done) begin
-          over = unit_i.how != EndOkay || !descriptor_i.writeback;
-          if (unit_i.how != EndOkay) code = CodeOperation;
+          failed = unit_i.how != EndOkay;
+          over   = failed || !descriptor_i.writeback;
+          if (failed) code = CodeOperation;
           state = StWrite;
         end
       end
@@ -154,17 +181,19 @@ module npu_cmd_run
         if (launch_i.ready) state = StProgram;
       end
       StProgram: begin
-        over = launch_i.ended;
-        if (launch_i.error.valid) code = CodeOperation;
+        over   = launch_i.ended;
+        failed = launch_i.error.valid;
+        if (failed) code = CodeOperation;
       end
       StWrite: begin
-        over = write_end_i.done || write_end_i.failed;
-        if (write_end_i.failed) code = CodeWritebackWrite;
+        over   = write_end_i.done || write_end_i.failed;
+        failed = write_end_i.failed;
+        if (failed) code = CodeWritebackWrite;
       end
       StRecord: begin
         complete = record_end_i.done || record_end_i.failed;
-        code     = code_q;
-        if (record_end_i.failed && code_q == CodeDone) code = CodeWritebackWrite;
+        failed   = record_end_i.failed || failed_q;
+        code     = (record_end_i.failed && !failed_q) ? CodeWritebackWrite : code_q;
       end
       default: state = StIdle;
     endcase
@@ -172,12 +201,13 @@ module npu_cmd_run
     if (expired) begin
       complete = 1'b1;
       over     = 1'b0;
-      code     = (state_q == StRecord && code_q != CodeDone) ? code_q : CodeTimeout;
+      failed   = 1'b1;
+      code     = (state_q == StRecord && failed_q) ? code_q : CodeTimeout;
     end
     if (over && regs_i.cq_enable) state = StRecord;
     if (over && !regs_i.cq_enable) complete = 1'b1;
-    if (complete && code != CodeDone) ended = 1'b1;
-    if (complete) state = StTake;
+    if (complete && failed) ended = 1'b1;
+    if (complete) state = next_ready ? StCheck : StTake;
     if (soft_reset_i) begin
       complete = 1'b0;
       ended    = 1'b0;
@@ -188,24 +218,33 @@ module npu_cmd_run
   assign ring_o = '{
           busy: state_q != StIdle,
           ended: ended,
+          failed: failed,
           code: code,
           entry: complete,
-          index: (ended && !complete && code == CodeDone) ? last_q : regs_i.tail,
-          tail_we: complete && code == CodeDone,
-          tail: after
+          index: (state_q == StTake && empty) ? last_q : regs_i.tail,
+          tail_we: complete && !failed,
+          tail: after_tail
       };
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q    <= StIdle;
+      active_o   <= 1'b0;
+      taken_o    <= 1'b0;
       words_q    <= '0;
       extended_q <= 1'b0;
       code_q     <= '0;
+      failed_q   <= 1'b0;
       last_q     <= '0;
       cycles_q   <= '0;
     end else begin
-      state_q <= state;
-      if (over) code_q <= code;
+      state_q  <= state;
+      active_o <= !(state inside {StIdle, StStart});
+      taken_o  <= entry_ready_o && entry_i.valid && !entry_i.error;
+      if (over) begin
+        code_q   <= code;
+        failed_q <= failed;
+      end
       if (complete) last_q <= regs_i.tail;
       if (state_q != StRecord) cycles_q <= cycles_q + 1'b1;
       if (entry_ready_o && entry_i.valid) begin
@@ -221,14 +260,12 @@ module npu_cmd_run
     end
   end
 
-  assign entry_ready_o   = (state_q == StTake && !empty) || extend;
-  assign taken_o         = entry_ready_o && entry_i.valid && !entry_i.error;
+  assign entry_ready_o   = (state_q == StTake && !empty) || extend || next_ready;
   assign words_o         = words_q;
 
   // ---------------------------------------------------------------------------------------------
   // Memory
   // ---------------------------------------------------------------------------------------------
-  assign active_o        = !(state_q inside {StIdle, StStart});
   assign stream_active_o = state_q == StStream;
   assign write_active_o  = state_q == StWrite;
 

@@ -217,4 +217,10 @@ module npu_cmd_window
     regs_in.DESC_BYTES_WRITTEN.VALUE.next    = {counters.write_words[29:0], 2'b00};
   end
 
+`ifndef SYNTHESIS
+  AckBehindWrite_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) req_i.valid && req_i.write |-> !rsp_o.ack)
+  else $error("npu_cmd_window: a write is acknowledged in its own cycle");
+`endif
+
 endmodule

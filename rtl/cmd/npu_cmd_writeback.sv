@@ -115,7 +115,7 @@ module npu_cmd_writeback
         lanes_q <= '0;
         beat_q  <= beat_q + 1'b1;
       end
-      unanswered_q <= unanswered_q + 5'(sent) - 5'(write_i.valid);
+      unanswered_q <= unanswered_q + 5'(sent) - 5'(write_i.valid) - 5'(write_i.denied);
       if (write_i.denied || (write_i.valid && write_i.error)) bad_q <= 1'b1;
     end
   end

@@ -114,4 +114,10 @@ module npu_cop_window
     regs_in.CONFIG.NUM_RS.next     = 2'(NumRs);
   end
 
+`ifndef SYNTHESIS
+  AckBehindWrite_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) req_i.valid && req_i.write |-> !rsp_o.ack)
+  else $error("npu_cop_window: a write is acknowledged in its own cycle");
+`endif
+
 endmodule

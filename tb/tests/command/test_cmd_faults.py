@@ -419,7 +419,8 @@ async def test_cmd_faults_patience(dut: Dut) -> None:
         await session.write(CmdReg.DESC_TIMEOUT, latency + 8)
         assert await session.run(*made), f"latency {latency}"
         await session.compare()
-        await session.write(CmdReg.DESC_TIMEOUT, latency - 8)
+        # The wait begins with the last of five words: one is asked for every other cycle.
+        await session.write(CmdReg.DESC_TIMEOUT, latency - 16)
         session.memory.obey(Knobs(read_silent=1))
         assert not await session.run(*made), f"latency {latency}"
         assert await session.read(CmdReg.DESC_STATUS) & 0xFF == RingStatus.TIMEOUT
