@@ -75,7 +75,7 @@ module npu_cmd_window
   );
 
   // Before a write is acknowledged, what it clears no longer asks for the interrupt.
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) wr_ack_q <= 1'b0;
     else wr_ack_q <= wr_ack;
   end

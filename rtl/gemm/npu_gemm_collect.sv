@@ -102,7 +102,7 @@ module npu_gemm_collect
   assign table_word_o = {line_q[1:0], word_q};
   assign table_data_o = param_i[WordBits*32'(word_q)+:WordBits];
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) word_q <= '0;
     else if (table_write_o) word_q <= word_q + 1'b1;
   end

@@ -160,12 +160,13 @@ module npu_gemm_feeder
   // Lanes
   // ---------------------------------------------------------------------------------------------
   localparam int unsigned LaneW = $clog2(ArrayDim + 1);
+  localparam int unsigned TileW = $clog2(Edge + 1);
 
-  logic [5:0] k_lanes, n_lanes;  // valid ones of the tile
+  logic [TileW-1:0] k_lanes, n_lanes;  // valid ones of the tile
   logic [LaneW-1:0] inner_lanes, column_lanes;  // of the part that the row meets
   logic [LaneW-1:0] inner_q, column_q;
-  assign k_lanes = k_last ? 6'(k_left_q) : 6'(Edge);
-  assign n_lanes = n_last ? 6'(n_left_q) : 6'(Edge);
+  assign k_lanes = k_last ? TileW'(k_left_q) : TileW'(Edge);
+  assign n_lanes = n_last ? TileW'(n_left_q) : TileW'(Edge);
 
   logic signed [8:0] act[Edge];
   always_comb begin
@@ -180,7 +181,7 @@ module npu_gemm_feeder
         GemmAUint16: act[l] = {1'b0, pass_q ? low : high};
         default:     act[l] = '0;
       endcase
-      if (6'(l) >= k_lanes) act[l] = '0;
+      if (TileW'(l) >= k_lanes) act[l] = '0;
     end
   end
 
@@ -200,11 +201,11 @@ module npu_gemm_feeder
     for (genvar l = 0; l < int'(ArrayDim); l++) begin : gen_lane
       assign row_act_o[l] = act[ArrayDim*32'(part_inner)+l];
     end
-    assign inner_lanes  = LaneW'(lanes_of_part(k_lanes, part_inner));
-    assign column_lanes = LaneW'(lanes_of_part(n_lanes, part_column));
+    assign inner_lanes  = LaneW'(lanes_of_part(6'(k_lanes), part_inner));
+    assign column_lanes = LaneW'(lanes_of_part(6'(n_lanes), part_column));
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       inner_q  <= '0;
       column_q <= '0;
