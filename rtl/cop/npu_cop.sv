@@ -62,11 +62,11 @@ module npu_cop
   // ---------------------------------------------------------------------------------------------
   // Clock of all below: it stands still where nothing is under way and nobody speaks
   // ---------------------------------------------------------------------------------------------
-  logic clk, bus, awake;
+  logic clk, bus, working, awake;
 
   assign bus = axi_req_o.rd.arvalid || axi_req_o.wr.awvalid || axi_req_o.wr.wvalid ||
                axi_rsp_i.rd.rvalid || axi_rsp_i.wr.bvalid;
-  assign awake = events.busy || x_req_i.issue.valid || x_commit_i.valid || req_i.valid ||
+  assign awake = working || x_req_i.issue.valid || x_commit_i.valid || req_i.valid ||
                  soft_reset_i || bus;
 
   npu_block_clock u_clock (
@@ -124,6 +124,7 @@ module npu_cop
     .op_o    (op),
     .end_i   (ended),
     .room_o  (room),
+    .awake_o (working),
     .busy_o  (events.busy),
     .taken_o (events.instr)
   );

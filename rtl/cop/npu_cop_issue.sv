@@ -34,8 +34,9 @@ module npu_cop_issue
   input cop_end_t end_i,
   output logic room_o,  // a level: the result register takes a result; depends on result_ready
 
-  output logic busy_o,  // a level: an instruction that was accepted and not killed is not done
-  output logic taken_o  // pulse: the host takes a result
+  output logic awake_o,  // a level: an instruction that was accepted is inside, or a result
+  output logic busy_o,   // likewise a cycle later, without those that were killed meanwhile
+  output logic taken_o   // pulse: the host takes a result
 );
 
   typedef logic [IdWidth-1:0] id_t;
@@ -58,14 +59,14 @@ module npu_cop_issue
   entry_t incoming;
   logic [Depth-1:0] there_q, committed_q;  // entries in use, and those that are committed
   logic [Depth-1:0] is_there;  // with the instruction that is issued, unless it is killed
-  logic issue, accept, enters, pop;
+  logic issue, accept, joins, enters;
   x_result_t result_q;
   cop_decoded_t decoded;
 
   // ---------------------------------------------------------------------------------------------
   // Issue
   // ---------------------------------------------------------------------------------------------
-  logic uses_memory, complete;
+  logic uses_memory, complete, kills_late;
   logic [2:0] needed;
   x_issue_rsp_t answer;
 
@@ -92,7 +93,7 @@ module npu_cop_issue
        (needed & ~x_req_i.operands.rs_valid) == '0);
 
   assign answer = '{
-          ready: !there_q[Depth-1] && !uses_memory && (Split || complete),
+          ready: !there_q[Depth-1] && !uses_memory && !kills_late && (Split || complete),
           accept: accept,
           writeback: accept && decoded.writeback,
           register_read: needed,
@@ -140,73 +141,114 @@ module npu_cop_issue
   // ---------------------------------------------------------------------------------------------
   // Commit and kill, of the entries and of the instruction that is offered, which may wait
   // ---------------------------------------------------------------------------------------------
-  // An identifier that is here stands for its place. Others are placed by their distance from the
-  // oldest one in flight, whose result may wait: between those that are here; behind the newest; or,
-  // if the last one that was decided is older than all, between that one and the oldest, because the
-  // host decides in the order of issue. Behind the newest, what is nearer to those that were decided
-  // was decided long ago.
-  logic waits_q, promised_q, doomed_q;  // it waited, was committed, was killed in the cycle before
-  id_t waits_id_q, decided_id_q, oldest_id, newest_id, commit_id;
-  logic waits, ended, named, aged, first, beyond, past, heard;
-  id_t age, decided_age, newest_age;  // distances from the oldest
-  logic [Depth:0] present, decided, match, older, reach, commits, kills;
+  // A decision that names an instruction that is here counts at once. Of another identifier, or beside
+  // one of another, it waits a cycle, and is then about what was here when it came: the offer of that
+  // cycle may be the newest entry meanwhile, the oldest entry may have gone. Nothing is issued behind
+  // what such a kill takes away.
+  typedef struct packed {
+    logic valid;
+    logic kill;
+    id_t  id;
+  } decision_t;
 
-  assign waits = waits_q && waits_id_q == incoming.id;
-  assign present = {x_req_i.issue.valid, there_q};
-  assign decided = {waits && (promised_q || doomed_q), committed_q};
-  assign commit_id = id_t'(x_commit_i.id);
-  assign oldest_id = result_q.valid ? id_t'(result_q.id) : there_q[0] ? entries_q[0].id :
-      x_req_i.issue.valid ? incoming.id : decided_id_q;
-  assign age = commit_id - oldest_id;
-  assign decided_age = decided_id_q - oldest_id;
-  assign newest_age = newest_id - oldest_id;
+  decision_t late_q;  // it has waited
+  // In the cycle before there was an offer; it waited, was committed, was killed
+  logic offered_q, waits_q, promised_q, doomed_q;
+  logic aged_q;  // in the cycle before the oldest one in flight had a result, or ended
+  id_t offer_id_q, aged_id_q, commit_id;  // of that offer, of that oldest one, of the decision
+  logic waits, kill, named, leads, ended, late, heard, pop;
+  logic [Depth:0] present, decided, match, reach, commits, kills;
 
-  assign ended = result_q.valid && id_t'(result_q.id) == commit_id;  // its result is not taken
-  assign named = match != '0;
-  assign aged = decided_age > newest_age;
-  assign first = !named && aged && age > decided_age;
-  assign beyond = !named && !first && age > newest_age;
-  assign past   = beyond && id_t'((aged ? decided_id_q : oldest_id) - commit_id) <
-      id_t'(commit_id - newest_id);
-  assign heard = x_commit_i.valid && !past && !ended && (match & decided) == '0;
+  assign kills_late = late_q.valid && late_q.kill;
+
+  assign waits      = waits_q && offer_id_q == incoming.id;
+  assign present    = {x_req_i.issue.valid && (waits || !late_q.valid), there_q};
+  assign decided    = {waits && (promised_q || doomed_q), committed_q};
+  assign commit_id  = late_q.valid ? late_q.id : id_t'(x_commit_i.id);
+  assign kill       = late_q.valid ? late_q.kill : x_commit_i.kill;
+  assign named      = match != '0;
+  assign ended      = result_q.valid && id_t'(result_q.id) == id_t'(x_commit_i.id);
+  assign leads      = there_q[0] && entries_q[0].id == id_t'(x_commit_i.id);
+  // A second decision about one that has ended or ends now is none.
+  assign late       = (late_q.valid || !named) && !ended && !(leads && pop);
 
   always_comb begin
-    newest_id = x_req_i.issue.valid ? incoming.id : decided_id_q;
+    for (int unsigned i = 0; i <= Depth; i++) begin
+      match[i] = present[i] && (i < Depth ? entries_q[i%Depth].id : incoming.id) == commit_id;
+    end
+  end
+
+  // Others than those that are here are placed by their distance from the oldest one in flight, whose
+  // result may wait: between those that are here; behind the newest; or, if the last one that was
+  // decided is older than all, between that one and the oldest, because the host decides in the order
+  // of issue. Behind the newest, what is nearer to those that were decided was decided long ago.
+  id_t decided_id_q, oldest_id, last_id, newest_id, newest_now_id;
+  logic aged, first, beyond, near_decided, near_oldest, past;
+  logic [Depth:0] older;
+
+  // From `from` on, one comes before the other.
+  function automatic logic precedes(id_t from, id_t one, id_t other);
+    return (one >= from) == (other >= from) ? one < other : one >= from;
+  endfunction
+
+  assign oldest_id = aged_q ? aged_id_q : there_q[0] ? entries_q[0].id :
+      offered_q ? offer_id_q : decided_id_q;
+  assign newest_id = offered_q ? offer_id_q : last_id;
+  assign newest_now_id = x_req_i.issue.valid ? incoming.id : last_id;
+
+  assign aged = precedes(oldest_id, newest_id, decided_id_q);
+  assign first = !named && aged && precedes(oldest_id, decided_id_q, late_q.id);
+  assign beyond = !named && !first && precedes(oldest_id, newest_id, late_q.id);
+  assign near_decided = id_t'(decided_id_q - late_q.id) < id_t'(late_q.id - newest_id);
+  assign near_oldest = id_t'(oldest_id - late_q.id) < id_t'(late_q.id - newest_id);
+  assign past = beyond && (aged ? near_decided : near_oldest);
+  assign heard = (match & decided) == '0 && (late_q.valid ? !past : x_commit_i.valid && named);
+
+  always_comb begin
+    last_id = decided_id_q;
     for (int unsigned i = 0; i < Depth; i++) begin
-      if (there_q[i] && !x_req_i.issue.valid) newest_id = entries_q[i].id;
+      if (there_q[i]) last_id = entries_q[i].id;
     end
   end
 
   always_comb begin
-    for (int unsigned i = 0; i <= Depth; i++) match[i] = present[i] && next[i].id == commit_id;
-  end
-
-  always_comb begin
     for (int unsigned i = 0; i <= Depth; i++) begin
-      older[i] = present[i] && !first && id_t'(next[i].id - oldest_id) < age;
+      older[i] = !first &&
+          precedes(oldest_id, i < Depth ? entries_q[i%Depth].id : offer_id_q, late_q.id);
     end
     for (int unsigned i = 0; i <= Depth; i++) begin
-      reach[i] = ((named ? match : older) >> i) != '0;
+      reach[i] = named ? (match >> i) != '0 : older[i];
     end
   end
 
-  assign commits = (heard && !x_commit_i.kill) ? present & reach : '0;
-  assign kills   = (heard && x_commit_i.kill) ? present & ~decided & (~reach | match) : '0;
-  assign enters  = issue && !kills[Depth] && !(waits && doomed_q);
+  assign commits = (heard && !kill) ? present & reach : '0;
+  assign kills   = (heard && kill) ? present & ~decided & (~reach | match) : '0;
+  assign joins   = issue && !(waits && doomed_q);
+  assign enters  = joins && !kills[Depth];
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
+      late_q       <= '0;
+      aged_q       <= 1'b0;
+      aged_id_q    <= '0;
+      offered_q    <= 1'b0;
       waits_q      <= 1'b0;
-      waits_id_q   <= '0;
+      offer_id_q   <= '0;
       promised_q   <= 1'b0;
       doomed_q     <= 1'b0;
       decided_id_q <= '1;
     end else begin
-      waits_q    <= x_req_i.issue.valid && !answer.ready;
-      waits_id_q <= incoming.id;
+      late_q.valid <= x_commit_i.valid && late;
+      late_q.kill <= x_commit_i.kill;
+      late_q.id <= id_t'(x_commit_i.id);
+      aged_q <= result_q.valid || pop;
+      aged_id_q <= result_q.valid ? id_t'(result_q.id) : entries_q[0].id;
+      offered_q <= x_req_i.issue.valid;
+      waits_q <= x_req_i.issue.valid && !answer.ready;
+      offer_id_q <= incoming.id;
       promised_q <= commits[Depth] || (waits && promised_q);
-      doomed_q   <= kills[Depth] || (waits && doomed_q);
-      if (heard && x_commit_i.kill && !beyond) decided_id_q <= newest_id;
+      doomed_q <= kills[Depth] || (waits && doomed_q);
+      if (heard && kill && !beyond) decided_id_q <= late_q.valid ? newest_id : newest_now_id;
       else if (heard && !first) decided_id_q <= commit_id;
     end
   end
@@ -215,15 +257,17 @@ module npu_cop_issue
 
   // Whoever is behind a killed one is killed, whoever is before a committed one is committed.
   assign left = is_there & ~kills[Depth-1:0];
-  assign committed = (enters && (commits[Depth] || (waits && promised_q))) ? is_there :
-      committed_q | commits[Depth-1:0];
+  assign committed = (joins && (commits[Depth] || (waits && promised_q))) ?
+      {there_q[Depth-2:0], 1'b1} : committed_q | commits[Depth-1:0];
 
   // ---------------------------------------------------------------------------------------------
-  // The oldest instruction. Its operands must have been there a cycle ago, its commit may be new.
+  // The oldest instruction. Its operands must have been there a cycle ago; a commit that names it may
+  // be new.
   // ---------------------------------------------------------------------------------------------
   logic ready_to_go;
 
-  assign ready_to_go = there_q[0] && committed[0];
+  assign ready_to_go = there_q[0] && (committed_q[0] ||
+      (leads && x_commit_i.valid && !x_commit_i.kill && !late_q.valid));
   assign op_o.valid = ready_to_go && entries_q[0].accepted && !entries_q[0].waits;
   assign op_o.instr = entries_q[0].instr;
   assign op_o.decoded = entries_q[0].decoded;
@@ -266,11 +310,18 @@ module npu_cop_issue
   assign x_result_o = result_q;
   assign taken_o = result_q.valid && x_req_i.result_ready;
 
+  logic [Depth-1:0] under_way;
+
   always_comb begin
-    busy_o = result_q.valid;
-    for (int unsigned i = 0; i < Depth; i++) begin
-      if (there_q[i] && entries_q[i].accepted) busy_o = 1'b1;
-    end
+    for (int unsigned i = 0; i < Depth; i++) under_way[i] = there_q[i] && entries_q[i].accepted;
+  end
+
+  assign awake_o = result_q.valid || under_way != '0;
+
+  // What is killed a cycle late has been killed since the cycle before.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) busy_o <= 1'b0;
+    else busy_o <= result_q.valid || (under_way & ~(late_q.valid ? kills[Depth-1:0] : '0)) != '0;
   end
 
 `ifndef SYNTHESIS
@@ -285,6 +336,10 @@ module npu_cop_issue
   OnlyWhenAsked_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) end_i.done |-> op_o.valid && room_o)
   else $error("npu_cop_issue: an instruction ends that is not there, or without room");
+  NoHoles_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   (there_q & (there_q + 1'b1)) == '0 && (committed_q & (committed_q + 1'b1)) == '0)
+  else $error("npu_cop_issue: entries or committed ones are not the oldest ones");
   CommittedAreThere_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) (committed_q & ~there_q) == '0)
   else $error("npu_cop_issue: more instructions are committed than there are");

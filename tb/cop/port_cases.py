@@ -6,7 +6,7 @@ from __future__ import annotations
 from spec.isa.coprocessor import CopOp, encode
 from tb.bench.offers import Answer, Offer
 from tb.cop.cop_session import CopSession
-from tb.cop.random_offers import BORDER, NEVER
+from tb.cop.random_offers import BORDER, NEVER, ONE
 
 SLOW = Offer(encode(CopOp.VRSQRT, 1, 2), (BORDER, 0, 0))
 """An instruction on memory: the next one waits for its end."""
@@ -73,6 +73,28 @@ async def kills_reach_what_waits(session: CopSession) -> None:
         assert not answers[2].killed
 
 
+async def offers_follow_kills(session: CopSession) -> None:
+    """What is offered in the cycle behind a kill, whatever identifier that names, is executed."""
+    await _start(session)
+    for delay in range(1, 6):
+        for beside in (0, 2):
+            first = Offer(MACC, (3, 5, 0), step=3, beside=beside, commit=delay, kill=True)
+            answers = await session.run(first, *(Offer(MACC, (n, 7, 0)) for n in range(1, 8)))
+            killed, *later = answers
+            assert killed.killed
+            assert not later[-1].killed
+            assert (killed.named != killed.id) == (beside != 0), "it named another one"
+            assert any(one.offered == killed.committed + 1 for one in later), "none came at once"
+
+
+async def results_wait_for_the_host(session: CopSession) -> None:
+    """An instruction on registers that is done waits until the result before it is taken."""
+    await _start(session)
+    before = Offer(RELU, (5, 0, 0), hold=90)
+    for op in (CopOp.RSTACC, CopOp.FMACC, CopOp.FRSQRT, CopOp.FGELU, CopOp.FRSTACC):
+        await session.run(before, Offer(encode(op, 3, 1, 2), (ONE, ONE, 0)))
+
+
 async def decisions_are_made_once(session: CopSession) -> None:
     """A second commit, of what is under way or was there long ago, commits nothing younger."""
     await _start(session)
@@ -90,4 +112,6 @@ async def plays_every_manner(session: CopSession) -> None:
     await identifiers_count_by_age(session)
     await commits_do_not_wait(session)
     await kills_reach_what_waits(session)
+    await offers_follow_kills(session)
+    await results_wait_for_the_host(session)
     await decisions_are_made_once(session)
