@@ -3,8 +3,7 @@
 // Adds products of float32 to a double, in order, each sum rounded once to nearest, ties to even. A
 // product is exact in 48 bits and waits while the sum before it is made: three cycles to align, add
 // and round. Where both have nearly the same magnitude and opposite signs nothing is lost and the
-// difference only moves left; else it moves by a place at most and is rounded. Operands that are
-// subnormal are brought to the form of normal ones in a cycle more, which no sum waits for.
+// difference only moves left; else it moves by a place at most and is rounded.
 //
 // What is summed are multiples of 2^-298 below 2^1000: no sum is a subnormal double or overflows.
 
@@ -22,7 +21,7 @@ module npu_cop_facc (
   input npu_cop_float_pkg::float_t b_i,  // with valid_i
 
   output logic idle_o,  // all terms that were taken are in the sum
-  output npu_cop_float_pkg::double_t value_o  // the sum so far; four cycles after a term it has it
+  output npu_cop_float_pkg::double_t value_o  // the sum so far; five cycles after a term it has it
 );
 
   import npu_cop_float_pkg::*;
@@ -35,55 +34,29 @@ module npu_cop_facc (
 
   state_e  state_q;
   double_t sum_q;
-  logic take, align;
+  logic factors_valid_q, term_valid_q, take, multiply, align;
 
-  // A term: operands, then their product
-  typedef struct packed {
-    logic nan;
-    logic infinite;
-    logic zero;
-    logic sign;
-    logic [10:0] exponent;  // biased as in a double, of the product's highest bit
-  } term_t;
-
-  logic term_valid_q, normalises_q;
-  term_t term, term_q;
-  logic [23:0] a_q, b_q;
-  logic [47:0] product_q;
-  logic [4:0] a_zeros, b_zeros;
-
-  assign a_zeros = leading_zeros({significand_of(a_i), 40'd0}) [4:0];
-  assign b_zeros = leading_zeros({significand_of(b_i), 40'd0}) [4:0];
-
-  always_comb begin
-    term.nan = is_nan(a_i) || is_nan(b_i) || (is_inf(a_i) && is_zero(b_i)) ||
-        (is_zero(a_i) && is_inf(b_i));
-    term.infinite = is_inf(a_i) || is_inf(b_i);
-    term.zero = is_zero(a_i) || is_zero(b_i);
-    term.sign = a_i[31] ^ b_i[31];
-    term.exponent = 11'(exponent_of(a_i)) + 11'(exponent_of(b_i)) + 11'd770 - 11'(a_zeros) -
-        11'(b_zeros);
-  end
-
-  assign ready_o = !term_valid_q || align;
-  assign take    = valid_i && ready_o;
-  assign align   = state_q == StateAlign && term_valid_q && !normalises_q;
-  assign idle_o  = state_q == StateAlign && !term_valid_q;
-  assign value_o = sum_q;
+  assign multiply = factors_valid_q && (!term_valid_q || align);
+  assign ready_o  = !factors_valid_q || multiply;
+  assign take     = valid_i && ready_o;
+  assign align    = state_q == StateAlign && term_valid_q;
+  assign idle_o   = state_q == StateAlign && !term_valid_q && !factors_valid_q;
+  assign value_o  = sum_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      term_valid_q <= 1'b0;
-      normalises_q <= 1'b0;
-      state_q      <= StateAlign;
+      factors_valid_q <= 1'b0;
+      term_valid_q    <= 1'b0;
+      state_q         <= StateAlign;
     end else if (clear_i) begin
-      term_valid_q <= 1'b0;
-      normalises_q <= 1'b0;
-      state_q      <= StateAlign;
+      factors_valid_q <= 1'b0;
+      term_valid_q    <= 1'b0;
+      state_q         <= StateAlign;
     end else begin
-      if (take) term_valid_q <= 1'b1;
+      if (take) factors_valid_q <= 1'b1;
+      else if (multiply) factors_valid_q <= 1'b0;
+      if (multiply) term_valid_q <= 1'b1;
       else if (align) term_valid_q <= 1'b0;
-      normalises_q <= take && (a_zeros != '0 || b_zeros != '0);
       unique case (state_q)
         StateAlign: if (align) state_q <= StateAdd;
         StateAdd:   state_q <= StateRound;
@@ -92,41 +65,77 @@ module npu_cop_facc (
     end
   end
 
+  // Factors, and by how far those that are subnormal are to move to the form of normal ones
+  logic factors_nan_q, factors_infinite_q, factors_zero_q, factors_sign_q;
+  logic [10:0] factors_exponent_q;  // biased as in a double, less one, of a product's highest bit
+  logic [23:0] a_q, b_q;
+  logic [4:0] a_zeros_q, b_zeros_q;
+  logic nan;
+
+  always_comb begin
+    nan = is_nan(a_i) || is_nan(b_i);
+    if ((is_inf(a_i) && is_zero(b_i)) || (is_zero(a_i) && is_inf(b_i))) nan = 1'b1;
+  end
+
   always_ff @(posedge clk_i) begin
     if (take) begin
-      term_q <= term;
-      a_q    <= significand_of(a_i) << a_zeros;
-      b_q    <= significand_of(b_i) << b_zeros;
-    end
-    if (take || normalises_q) begin
-      product_q <= 48'(normalises_q ? a_q : significand_of(a_i)) *
-          48'(normalises_q ? b_q : significand_of(b_i));
+      factors_nan_q <= nan;
+      factors_infinite_q <= is_inf(a_i) || is_inf(b_i);
+      factors_zero_q <= is_zero(a_i) || is_zero(b_i);
+      factors_sign_q <= a_i[31] ^ b_i[31];
+      factors_exponent_q <= 11'(exponent_of(a_i)) + 11'(exponent_of(b_i)) + 11'd769;
+      a_q <= significand_of(a_i);
+      b_q <= significand_of(b_i);
+      a_zeros_q <= 5'(leading_zeros({significand_of(a_i), 40'd0}));
+      b_zeros_q <= 5'(leading_zeros({significand_of(b_i), 40'd0}));
     end
   end
 
-  // Align. Of two numbers that are not zero the product's highest bit is one after a place at most.
-  logic [10:0] term_exponent, distance;
-  logic [52:0] term_significand, sum_significand;
+  // Term: the product, whose highest bit is one after a place at most
+  logic term_nan_q, term_infinite_q, term_sign_q;
+  logic [10:0] term_exponent_q;  // biased as in a double; 0 where the product is
+  logic [10:0] exponent;
+  logic [23:0] a, b;
+  logic [47:0] product, term_q;
+
+  assign a        = a_q << a_zeros_q;
+  assign b        = b_q << b_zeros_q;
+  assign product  = 48'(a) * 48'(b);
+  assign exponent = factors_exponent_q - 11'(a_zeros_q) - 11'(b_zeros_q);
+
+  always_ff @(posedge clk_i) begin
+    if (multiply) begin
+      term_nan_q      <= factors_nan_q;
+      term_infinite_q <= factors_infinite_q;
+      term_sign_q     <= factors_sign_q;
+      term_exponent_q <= product[47] ? exponent + 11'd1 : exponent;
+      term_q          <= product[47] ? product : {product[46:0], 1'b0};
+      if (factors_zero_q) begin
+        term_exponent_q <= '0;
+        term_q          <= '0;
+      end
+    end
+  end
+
+  // Align. A double that is not zero is a normal one.
+  logic [10:0] above, under;  // by how much the exponent of either is larger
+  logic [52:0] term_significand, sum_significand, smaller_one;
   logic term_larger, sum_infinite, sum_nan;
-  logic [  5:0] places;
-  logic [ 52:0] smaller_one;
-  logic [108:0] wide;
+  logic [  5:0] places;  // 63 where it is so many or more: all is below the larger one then
+  logic [115:0] wide;
 
   always_comb begin
-    term_exponent    = term_q.exponent - 11'(!product_q[47]);
-    term_significand = {product_q[47] ? product_q : {product_q[46:0], 1'b0}, 5'd0};
-    if (term_q.zero) begin
-      term_exponent    = '0;
-      term_significand = '0;
-    end
+    term_significand = {term_q, 5'd0};
     sum_significand = {sum_q[62:52] != '0, sum_q[51:0]};
-    sum_infinite    = sum_q[62:52] == '1 && sum_q[51:0] == '0;
-    sum_nan         = sum_q[62:52] == '1 && sum_q[51:0] != '0;
-    term_larger     = {term_exponent, term_significand} > {sum_q[62:52], sum_significand};
-    distance        = term_larger ? term_exponent - sum_q[62:52] : sum_q[62:52] - term_exponent;
-    places          = distance > 11'd56 ? 6'd56 : distance[5:0];
-    smaller_one     = term_larger ? sum_significand : term_significand;
-    wide            = {smaller_one, 56'd0} >> places;
+    sum_infinite = sum_q[62:52] == '1 && sum_q[51:0] == '0;
+    sum_nan = sum_q[62:52] == '1 && sum_q[51:0] != '0;
+    term_larger = {term_exponent_q, term_significand} > {sum_q[62:52], sum_significand};
+    above = term_exponent_q - sum_q[62:52];
+    under = sum_q[62:52] - term_exponent_q;
+    places = term_larger ? above[5:0] | {6{above[10:6] != '0}}
+        : under[5:0] | {6{under[10:6] != '0}};
+    smaller_one = term_larger ? sum_significand : term_significand;
+    wide = {smaller_one, 63'd0} >> places;
   end
 
   logic special_q, sign_q, differ_q;
@@ -134,19 +143,19 @@ module npu_cop_facc (
   logic [10:0] exponent_q;
   logic [52:0] larger_q;
   logic [54:0] smaller_q;  // two bits more than the larger one
-  logic [53:0] below_q;  // what is below them
+  logic [60:0] below_q;  // what is below them
 
   always_ff @(posedge clk_i) begin
     if (align) begin
-      special_q       <= term_q.nan || term_q.infinite || sum_infinite || sum_nan;
-      special_value_q <= sum_infinite ? sum_q : {term_q.sign, 11'h7ff, 52'd0};
-      if (sum_nan || term_q.nan ||
-          (sum_infinite && term_q.infinite && term_q.sign != sum_q[63])) begin
+      special_q       <= term_nan_q || term_infinite_q || sum_infinite || sum_nan;
+      special_value_q <= sum_infinite ? sum_q : {term_sign_q, 11'h7ff, 52'd0};
+      if (sum_nan || term_nan_q ||
+          (sum_infinite && term_infinite_q && term_sign_q != sum_q[63])) begin
         special_value_q <= DoubleNan;
       end
-      sign_q               <= term_larger ? term_q.sign : sum_q[63];
-      differ_q             <= term_q.sign != sum_q[63];
-      exponent_q           <= term_larger ? term_exponent : sum_q[62:52];
+      sign_q               <= term_larger ? term_sign_q : sum_q[63];
+      differ_q             <= term_sign_q != sum_q[63];
+      exponent_q           <= term_larger ? term_exponent_q : sum_q[62:52];
       larger_q             <= term_larger ? term_significand : sum_significand;
       {smaller_q, below_q} <= wide;
     end
