@@ -132,6 +132,7 @@ module npu_cop_divide (
   // Second stage: product. Third stage: quotient of 26 bits and whether it is exact
   unrounded_t second_q, quotient_q;
   logic [49:0] product_q;
+  logic [ 5:0] right_q;
 
   always_ff @(posedge clk_i) begin
     if (advance) begin
@@ -143,6 +144,7 @@ module npu_cop_divide (
   always_ff @(posedge clk_i) begin
     if (advance) begin
       quotient_q <= second_q;
+      right_q    <= places_of_subnormal(second_q.exponent);
       if (!second_q.special) begin
         quotient_q.significand <= {product_q[49:24], product_q[23:0] != '0, 21'd0};
       end
@@ -156,6 +158,7 @@ module npu_cop_divide (
     .advance_i(advance),
     .valid_i  (valid_q[2]),
     .value_i  (quotient_q),
+    .right_i  (right_q),
     .valid_o  (valid_o),
     .y_o      (y_o)
   );

@@ -67,6 +67,15 @@ package npu_cop_float_pkg;
     return zeros[0];
   endfunction
 
+  // By how many places the significand of an unrounded result moves right, because the result is
+  // subnormal; 0 if it is not. Nothing is left from 48 places on.
+  function automatic logic [5:0] places_of_subnormal(logic signed [10:0] exponent);
+    logic signed [10:0] below;
+    below = 11'sd1 - exponent;
+    if (below < 11'sd1) return '0;
+    return below > 11'sd48 ? 6'd48 : below[5:0];
+  endfunction
+
   function automatic logic is_nan(float_t x);
     return x[30:23] == '1 && x[22:0] != '0;
   endfunction

@@ -115,6 +115,7 @@ module npu_cop_lane (
   // Third stage: sum. One that is exactly zero is +0 unless both operands are negative.
   logic [27:0] sum;
   unrounded_t third_q;
+  logic [5:0] right_q;
 
   assign sum = differ_second_q ? {1'b0, larger_second_q, 3'd0} - 28'(smaller_q)
       : {1'b0, larger_second_q, 3'd0} + 28'(smaller_q);
@@ -122,6 +123,7 @@ module npu_cop_lane (
   always_ff @(posedge clk_i) begin
     if (advance) begin
       third_q <= second_q;
+      right_q <= places_of_subnormal(second_q.exponent);
       if (!second_q.special && !multiplies_second_q) begin
         third_q.significand <= {sum, 20'd0};
         if (sum == '0 && differ_second_q) third_q.sign <= 1'b0;
@@ -136,6 +138,7 @@ module npu_cop_lane (
     .advance_i(advance),
     .valid_i  (valid_q[2]),
     .value_i  (third_q),
+    .right_i  (right_q),
     .valid_o  (valid_o),
     .y_o      (y_o)
   );

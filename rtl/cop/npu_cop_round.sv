@@ -13,6 +13,7 @@ module npu_cop_round (
 
   input logic valid_i,  // taken in a cycle with advance_i
   input npu_cop_float_pkg::unrounded_t value_i,  // with valid_i
+  input logic [5:0] right_i,  // places_of_subnormal of its exponent, which is known before the rest
 
   output logic valid_o,  // three cycles of advance_i later
   output npu_cop_float_pkg::float_t y_o  // with valid_o
@@ -37,15 +38,10 @@ module npu_cop_round (
   assign valid_o = valid_q[2];
 
   // First stage: right to the weight of subnormals, and how far it could go left.
-  logic tiny;
-  logic signed [10:0] below;
-  logic [5:0] right, zeros;
+  logic [5:0] zeros;
   logic [2*Width-1:0] wide;
 
-  assign tiny  = value_i.exponent < 11'sd1;
-  assign below = 11'sd1 - value_i.exponent;
-  assign right = !tiny ? '0 : below > 11'sd48 ? 6'd48 : below[5:0];
-  assign wide  = {value_i.significand, Width'(0)} >> right;
+  assign wide  = {value_i.significand, Width'(0)} >> right_i;
   assign zeros = leading_zeros({value_i.significand, 16'd0});
 
   unrounded_t near_q;
@@ -57,7 +53,7 @@ module npu_cop_round (
       near_q.significand[0] <= value_i.special ? value_i.significand[0]
           : (wide[Width] || wide[Width-1:0] != '0);
       if (!value_i.special) near_q.significand[Width-1:1] <= wide[2*Width-1:Width+1];
-      if (tiny || value_i.significand == '0) begin
+      if (right_i != '0 || value_i.significand == '0) begin
         near_q.exponent <= 11'sd1;
         left_q          <= '0;
       end else if (11'(zeros) >= value_i.exponent) begin
