@@ -150,7 +150,7 @@ module npu_cop_arrays
       if (piece_o.valid && ready_i) dealt_q <= dealt_q + CountBits'(piece_size);
       if (job_i.writes_d)
         pending_q <= pending_q + ((piece_o.valid && ready_i) ? PendingBits'(piece_size) : '0)
-                     - (ready_o ? PendingBits'(group_size) : '0);
+                     - ((group_i.valid && ready_o) ? PendingBits'(group_size) : '0);
     end
   end
 

@@ -39,6 +39,7 @@ module npu_cop_float
   float_t x, a, b, narrowed, narrowed_q, facc_float_q, s_q;
   double_t facc_q;
   logic clear, on_registers, scalar, sent_q, ends;
+  logic pairs_q, reduces_q;  // elements have a partner; the products are with one
 
   assign op    = op_i.decoded.op;
   assign x     = op_i.rs[0];
@@ -110,8 +111,8 @@ module npu_cop_float
     .value_i((wanted == HoldsZero) ? '0 : facc_q),
     .valid_i(facc_valid),
     .ready_o(facc_ready),
-    .a_i    ((op == CopFmacc) ? x : a),
-    .b_i    ((op == CopFmacc) ? op_i.rs[1] : (op == CopFvreduce) ? One : b),
+    .a_i    (on_registers ? x : a),
+    .b_i    (on_registers ? op_i.rs[1] : reduces_q ? One : b),
     .idle_o (facc_idle),
     .value_o(sum)
   );
@@ -157,7 +158,6 @@ module npu_cop_float
   // Lanes
   // ---------------------------------------------------------------------------------------------
   lane_op_e lane_op, lane_op_q;
-  logic pairs_q;  // there are two operands
   logic [1:0] lane_ready, lane_valid;
   float_t [1:0] lane_y;
   logic is_lanes;
@@ -225,7 +225,7 @@ module npu_cop_float
     .func_i (func_op),
     .x_i    (on_registers ? x : a),
     .valid_o(func_valid),
-    .ready_i(on_registers ? end_o.done : ready_i),
+    .ready_i(on_registers ? sent_q && room_i : ready_i),
     .y_o    (func)
   );
 
@@ -238,7 +238,7 @@ module npu_cop_float
     .op_i   ((op == CopVrsqrt) ? RootFixed : RootFloat),
     .x_i    (on_registers ? x : a),
     .valid_o(root_valid),
-    .ready_i(!on_registers || end_o.done),
+    .ready_i(!on_registers || (sent_q && room_i)),
     .y_o    (root)
   );
 
@@ -262,11 +262,12 @@ module npu_cop_float
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      {in_facc_q, in_root_q, in_lanes_q, in_divide_q, in_func_q, pairs_q} <= '0;
+      {in_facc_q, in_root_q, in_lanes_q, in_divide_q, in_func_q, pairs_q, reduces_q} <= '0;
       lane_op_q <= LaneAdd;
     end else begin
       lane_op_q   <= lane_op;
       pairs_q     <= op inside {CopFvadd, CopFvsub};
+      reduces_q   <= op == CopFvreduce;
       in_facc_q   <= unit_i == UnitFacc;
       in_root_q   <= unit_i == UnitRoot;
       in_lanes_q  <= is_lanes;

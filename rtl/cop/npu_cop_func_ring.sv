@@ -36,11 +36,11 @@ module npu_cop_func_ring (
   chain_t operands_q, parts_q, sum_q, addition_q;
 
   // Chains that come
-  logic last, free, ratio_taken, power_taken, turn_q;
+  logic last_q, free, ratio_taken, power_taken, turn_q;
   logic [3:0] ahead_q;  // cycles since a ratio whose power has not come, a bit for each
   chain_t added;
 
-  assign free = !valid_q[3] || last;
+  assign free = !valid_q[3] || last_q;
   assign ratio_ready_o = free && ahead_q == '0;
   assign power_ready_o = free && (!power_i.gelu || ahead_q[3]);
   assign ratio_taken = ratio_valid_i && ratio_ready_o;
@@ -70,6 +70,7 @@ module npu_cop_func_ring (
       parts_q    <= operands_q;
       sum_q      <= parts_q;
       addition_q <= sum_q;
+      last_q     <= sum_q.step == 3'(sum_q.ratio ? RatioLast : sum_q.gelu ? StepResult : StepPower);
     end
   end
 
@@ -151,16 +152,13 @@ module npu_cop_func_ring (
     added.step = addition_q.step + 3'd1;
     if (!addition_q.ratio && power_step_e'(addition_q.step) == StepProduct) added.power = value;
     else added.value = value;
-
-    if (addition_q.ratio) last = addition_q.step == RatioLast;
-    else last = power_step_e'(addition_q.step) == (addition_q.gelu ? StepResult : StepPower);
   end
 
   always_ff @(posedge clk_i) begin
-    if (advance_i && valid_q[3] && addition_q.ratio && last) ratio_q[addition_q.turn] <= value;
+    if (advance_i && valid_q[3] && addition_q.ratio && last_q) ratio_q[addition_q.turn] <= value;
   end
 
-  assign valid_o   = valid_q[3] && !addition_q.ratio && last;
+  assign valid_o   = valid_q[3] && !addition_q.ratio && last_q;
   assign outcome_o = addition_q.outcome;
   assign value_o   = addition_q.outcome.special ? addition_q.way : value;
 

@@ -21,7 +21,8 @@ module npu_cop_writer
   input logic eights_i,  // a level: groups have 8 bytes, the last one up to 8; else 4
   input cop_group_t group_i,  // results; withdrawn by drop_i
   input logic [3:0] size_i,  // their bytes, 1 to 8, with group_i.valid
-  output logic ready_o,  // takes the group, or the part before one that may not be written
+  // Takes a group, or the part before one that may not be written; does not depend on it
+  output logic ready_o,
 
   // Protection
   input regions_t      regions_i,  // what the pages of memory permit; counts for what is asked now
@@ -121,12 +122,13 @@ module npu_cop_writer
   logic flush;
   cop_write_req_t word_out_q;
 
-  assign room = !word_out_q.valid || write_i.ready;
-  assign take    = group_i.valid && known && !denied_q && !drop_i;
+  // A word is filled in two cycles at least: one that is taken in the next one delays nothing.
+  assign room = !word_out_q.valid;
+  assign ready_o = known && !denied_q && !drop_i;
+  assign take    = group_i.valid && ready_o;
   assign full    = take && !cut && behind[4];
   assign flush   = (denied_q || (flush_i && !group_i.valid)) && strb_q != '0 && room && !drop_i;
   assign emit = full;
-  assign ready_o = take;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
