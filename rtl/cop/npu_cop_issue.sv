@@ -319,7 +319,7 @@ module npu_cop_issue
   assign awake_o = result_q.valid || under_way != '0;
 
   // What is killed a cycle late has been killed since the cycle before.
-  always_ff @(posedge clk_i or negedge rst_ni) begin
+  always_ff @(posedge clk_i) begin
     if (!rst_ni) busy_o <= 1'b0;
     else busy_o <= result_q.valid || (under_way & ~(late_q.valid ? kills[Depth-1:0] : '0)) != '0;
   end
