@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The on-chip SRAM: 16 or 8 banks of 16-byte words behind a read and a write crossbar. Every client has
+// The on-chip SRAM: 16 or 4 banks of 16-byte words behind a read and a write crossbar. Every client has
 // its own port; clients that meet on a bank take turns, because the port that goes first moves on
 // where a request is refused. Read data follows the accepted request by one cycle.
 

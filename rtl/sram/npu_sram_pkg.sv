@@ -30,7 +30,7 @@ package npu_sram_pkg;
 
   // Small arrays ask for fewer words at a time
   function automatic int unsigned sram_banks(int unsigned array_dim);
-    return (array_dim < 16) ? 8 : 16;
+    return (array_dim < 16) ? 4 : 16;
   endfunction
 
   // Bank of a word: the address bits folded by XOR, so that power-of-two pitches spread out. Fewer
