@@ -32,6 +32,7 @@ module npu_accumulator #(
 );
 
   localparam int unsigned Parts = Edge / ArrayDim;
+  localparam int unsigned PartW = (Parts > 1) ? $clog2(Parts) : 1;
 
   typedef logic [ArrayDim-1:0][31:0] sums_t;
 
@@ -47,8 +48,7 @@ module npu_accumulator #(
   assign drain_ready_o = !(accumulate && next_tag_i.bank == drain_bank_i);
 
   always_comb begin
-    old = read[bank_q][0];
-    for (int unsigned p = 0; p < Parts; p++) if (column_q == 2'(p)) old = read[bank_q][p];
+    old = read[bank_q][PartW'(column_q)];
     for (int unsigned n = 0; n < ArrayDim; n++) begin
       sum[n] = psum_i[n] + (first_q ? 32'd0 : old[n]);
     end

@@ -73,13 +73,15 @@ module npu_pe_row #(
   assign by_part = by_part_t'(weight_q);
   assign weight  = by_part[act_sel_i.set][PartW'(act_sel_i.inner)][PartW'(act_sel_i.column)];
 
-  // The sums of the rows down to this one have no more bits.
+  // The sums of the rows down to this one have no more bits. What the first row adds to is zero,
+  // which synthesis module by module does not know.
   logic signed [SumBits-1:0] sum_q[ArrayDim];
 
   always_ff @(posedge clk_i) begin
     if (act_valid_i) begin
       for (int unsigned n = 0; n < ArrayDim; n++) begin
-        sum_q[n] <= SumBits'(psum_i[n]) + SumBits'(act_i) * SumBits'($signed(weight[n]));
+        sum_q[n] <= (Index == 0 ? SumBits'(0) : SumBits'(psum_i[n])) +
+            SumBits'(act_i) * SumBits'($signed(weight[n]));
       end
     end
   end
