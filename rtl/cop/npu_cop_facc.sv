@@ -21,6 +21,7 @@ module npu_cop_facc (
   input npu_cop_float_pkg::float_t b_i,  // with valid_i
 
   output logic idle_o,  // all terms that were taken are in the sum
+  output logic idle_next_o,  // they are or will be in the next cycle
   output npu_cop_float_pkg::double_t value_o  // the sum so far; five cycles after a term it has it
 );
 
@@ -36,12 +37,14 @@ module npu_cop_facc (
   double_t sum_q;
   logic factors_valid_q, term_valid_q, take, multiply, align;
 
-  assign multiply = factors_valid_q && (!term_valid_q || align);
-  assign ready_o  = !factors_valid_q || multiply;
-  assign take     = valid_i && ready_o;
-  assign align    = state_q == StateAlign && term_valid_q;
-  assign idle_o   = state_q == StateAlign && !term_valid_q && !factors_valid_q;
-  assign value_o  = sum_q;
+  assign multiply    = factors_valid_q && (!term_valid_q || align);
+  assign ready_o     = !factors_valid_q || multiply;
+  assign take        = valid_i && ready_o;
+  assign align       = state_q == StateAlign && term_valid_q;
+  assign idle_o      = state_q == StateAlign && !term_valid_q && !factors_valid_q;
+  assign value_o     = sum_q;
+
+  assign idle_next_o = state_q != StateAdd && !term_valid_q && !factors_valid_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

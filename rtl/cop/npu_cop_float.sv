@@ -27,7 +27,8 @@ module npu_cop_float
   input  logic       keep_i,   // with done_i: the accumulator is the sum
   input  cop_piece_t piece_i,  // elements
   output logic       ready_o,  // takes them
-  output logic       idle_o,   // a level: result_o holds everything that was taken
+  // A level: facc_o with keep_i and result_o in the next cycle hold everything that was taken
+  output logic       idle_o,
   output cop_group_t group_o,  // results to write, in order
   input  logic       ready_i,  // takes them
   output float_t     result_o  // sum or root
@@ -50,7 +51,8 @@ module npu_cop_float
   // ---------------------------------------------------------------------------------------------
   // Instructions on registers. Those that take longer send their operand and wait.
   // ---------------------------------------------------------------------------------------------
-  logic facc_ready, facc_idle, facc_valid, root_ready, root_valid, func_ready, func_valid;
+  logic facc_ready, facc_idle, facc_idle_next, facc_valid;
+  logic root_ready, root_valid, func_ready, func_valid;
   double_t sum;
   float_t root, func;
 
@@ -106,15 +108,16 @@ module npu_cop_float
   npu_cop_facc u_facc (
     .clk_i,
     .rst_ni,
-    .clear_i(drop_i),
-    .load_i (load),
-    .value_i((wanted == HoldsZero) ? '0 : facc_q),
-    .valid_i(facc_valid),
-    .ready_o(facc_ready),
-    .a_i    (on_registers ? x : a),
-    .b_i    (on_registers ? op_i.rs[1] : reduces_q ? One : b),
-    .idle_o (facc_idle),
-    .value_o(sum)
+    .clear_i    (drop_i),
+    .load_i     (load),
+    .value_i    ((wanted == HoldsZero) ? '0 : facc_q),
+    .valid_i    (facc_valid),
+    .ready_o    (facc_ready),
+    .a_i        (on_registers ? x : a),
+    .b_i        (on_registers ? op_i.rs[1] : reduces_q ? One : b),
+    .idle_o     (facc_idle),
+    .idle_next_o(facc_idle_next),
+    .value_o    (sum)
   );
 
   assign narrowed = narrow(sum);
@@ -277,7 +280,7 @@ module npu_cop_float
   end
 
   assign result_o = is_root ? root_q : narrowed_q;
-  assign idle_o = facc_idle && !root_busy_q;
+  assign idle_o = (reduces_q ? facc_idle : facc_idle_next) && !root_busy_q;
 
   assign ready_o = (in_facc_q && facc_ready && (begun_q || holds_q == wanted)) ||
                    (in_root_q && root_ready) || (in_lanes_q && lane_ready[0]) ||
@@ -291,6 +294,9 @@ module npu_cop_float
   end
 
 `ifndef SYNTHESIS
+  KeepsWholeSum_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) facc_done |-> facc_idle)
+  else $error("npu_cop_float: the accumulator is kept while a term is on its way");
   LanesTogether_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    lane_ready[0] == lane_ready[1] && lane_valid[0] == lane_valid[1])

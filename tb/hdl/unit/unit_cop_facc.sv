@@ -25,17 +25,18 @@ module unit_cop_facc;
   assign bench.result = narrows_q ? 64'(npu_cop_float_pkg::narrow(sum)) : sum;
 
   npu_cop_facc u_facc (
-    .clk_i  (bench.clk),
-    .rst_ni (bench.rst_n),
-    .clear_i(bench.clear),
-    .load_i (bench.valid && bench.ready && bench.element.choice == 8'd1),
-    .value_i({bench.element.b, bench.element.a}),
-    .valid_i(bench.valid && !asked_q && bench.element.choice == 8'd0),
-    .ready_o(term_ready),
-    .a_i    (bench.element.a),
-    .b_i    (bench.element.b),
-    .idle_o (idle),
-    .value_o(sum)
+    .clk_i      (bench.clk),
+    .rst_ni     (bench.rst_n),
+    .clear_i    (bench.clear),
+    .load_i     (bench.valid && bench.ready && bench.element.choice == 8'd1),
+    .value_i    ({bench.element.b, bench.element.a}),
+    .valid_i    (bench.valid && !asked_q && bench.element.choice == 8'd0),
+    .ready_o    (term_ready),
+    .a_i        (bench.element.a),
+    .b_i        (bench.element.b),
+    .idle_o     (idle),
+    .idle_next_o(),
+    .value_o    (sum)
   );
 
 endmodule
