@@ -21,7 +21,7 @@ from spec.regs import descriptors, emit, emit_descriptors, emit_start, source
 ROOT = Path(__file__).resolve().parents[2]
 WINDOW_ADDRESS_BITS = 8
 RETIMED = {"npu_cmd_regs"}
-"""Register blocks that answer a read a cycle later: the choice among their registers is too deep."""
+"""Register blocks that answer a read a cycle later: the choice of a register is too deep there."""
 
 
 def committed() -> dict[Path, str]:
