@@ -185,8 +185,9 @@ module npu_core
 
   for (genvar e = 0; e < int'(NumEngines); e++) begin : gen_engine
     assign engine_done[e] = engine_status[e].done;
-    assign events_o.engine_busy[e] = unfinished[e];
-    assign events_o.engine_stall[e] = engine_status[e].stall && engine_status[e].busy;
+    // What is being reset neither works nor waits.
+    assign events_o.engine_busy[e] = unfinished[e] && core_rst_n;
+    assign events_o.engine_stall[e] = engine_status[e].stall && engine_status[e].busy && core_rst_n;
   end
 
   logic [NumEngines-1:0] line_valid, line_ready, line_last;
