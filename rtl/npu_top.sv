@@ -34,7 +34,7 @@ module npu_top
   output logic irq_o,   // a level, while an enabled cause stands in IRQ_STATUS
 
   // In reset, and in two cycles after it, every valid of the chip is 0, and so is every ready that
-  // answers a valid.
+  // answers one, but where it says that it always is 1.
 
   // Host: AXI4-Lite slave
   input  logic        s_axil_awvalid_i,  // a write; stays until ready, address stable
@@ -312,7 +312,7 @@ module npu_top
   assign x_issue_writeback_o = x_rsp.issue.writeback;
   assign x_issue_register_read_o = CopNumRs'(x_rsp.issue.register_read);
   assign x_issue_float_o = x_rsp.issue.is_float;
-  assign x_register_ready_o = x_rsp.operands_ready && rst_n;
+  assign x_register_ready_o = x_rsp.operands_ready && (rst_n || CopIssueRegisterSplit);
   assign x_result_valid_o = x_result.valid && rst_n;
   assign x_result_hartid_o = CopHartIdWidth'(x_result.hartid);
   assign x_result_id_o = CopIdWidth'(x_result.id);
