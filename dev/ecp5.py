@@ -28,10 +28,8 @@ FOLDER = BUILD / "ecp5"
 GROUP = "ecp5"
 """Of pip, with the placer."""
 PLACED = (
-    *("host", "seq", "stream", "mem-port", "axi-mux", "dma-load", "dma-store", "cmd"),
-    *("softmax", "smx-sum", "norm", "vector", "post-a8", "post-a4"),
-    *("cop-issue", "cop-int", "cop-vector", "cop-walk", "cop-reader", "cop-pieces", "cop-writer"),
-    *("cop-mem", "cop-window", "cop-lane", "cop-facc", "cop-root", "cop-divide", "cop-func"),
+    *("host", "stream", "mem-port", "dma-load", "smx-sum", "post-a4"),
+    *("cop-issue", "cop-lane", "cop-facc", "cop-divide"),
 )
 """Names of `dev.timing`: blocks that are placed in a minute or two."""
 PLACER = ("--um5g-85k", "--speed", "8", "--out-of-context", "--timing-allow-fail", "--no-route")
