@@ -167,6 +167,11 @@ module npu_gemm_expand
     end
   end
 
+  logic [Edge-1:0] odd;  // lowest bits of factors
+  always_comb begin
+    for (int unsigned n = 0; n < Edge; n++) odd[n] = scale_q[n][0] && !format_i.code[2];
+  end
+
   // ---------------------------------------------------------------------------------------------
   // Lanes
   // ---------------------------------------------------------------------------------------------
@@ -199,6 +204,7 @@ module npu_gemm_expand
       .code_i  (code),
       .whole_i (whole),
       .scale_i (scale_q[Column]),
+      .odd_i   (odd[Column]),
       .weight_o(weights_o[8*l+:8])
     );
   end

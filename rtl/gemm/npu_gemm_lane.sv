@@ -13,6 +13,7 @@ module npu_gemm_lane
   input logic [7:0] code_i,  // of the element; a nibble in the low bits
   input logic [7:0] whole_i,  // the same, where it is no part of a quad and has four bits or more
   input scale_t scale_i,  // of its group and column
+  input logic odd_i,  // its lowest bit, 0 for minifloats
 
   output logic [7:0] weight_o  // int8
 );
@@ -113,7 +114,7 @@ module npu_gemm_lane
   always_comb begin
     {borrow, shift} = Less[{scale_i[2:0], exponent[2:0]}];
     near = scale_i[5:3] == (borrow ? Next[exponent[4:3]] : 3'(exponent[4:3]));
-    factor = minifloat ? '0 : scale_i;
+    factor = {minifloat ? 8'd0 : scale_i[8:1], odd_i};
     for (int unsigned i = 0; i < 8; i++) begin
       if (minifloat && near && shift == 3'(i)) factor[8-i] = 1'b1;
     end
