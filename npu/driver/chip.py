@@ -260,7 +260,7 @@ class Chip:
         await self.write_seq(SeqReg.CTRL, SEQ_FIELDS["CTRL_ABORT"].mask)
 
     async def soft_reset(self) -> None:
-        """Stop everything and report nothing; the registers stay."""
+        """Stop everything and report nothing; the registers stay. Busy until the bus is quiet."""
         await self.write_seq(SeqReg.CTRL, SEQ_FIELDS["CTRL_SOFT_RESET"].mask)
 
     async def clear_error(self) -> None:

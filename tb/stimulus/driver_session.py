@@ -75,6 +75,14 @@ async def _refusal(chip: Chip) -> list[str]:
     return [*seen, f"cleared {await chip.report()} {await chip.state()}"]
 
 
+async def _idle(chip: Chip) -> dict[str, int]:
+    """Return the state once a soft reset is through: a few cycles where the bus is quiet."""
+    for _ in range(8):
+        if not (now := await chip.state())["BUSY"]:
+            break
+    return now
+
+
 async def session(chip: Chip, data: bytes) -> list[str]:
     """Drive a chip that has been reset; return what was seen, line by line.
 
@@ -91,4 +99,4 @@ async def session(chip: Chip, data: bytes) -> list[str]:
     seen += await _copy(chip, data[::-1])
     await chip.abort()
     await chip.soft_reset()
-    return [*seen, f"at the end {await chip.state()}"]
+    return [*seen, f"at the end {await _idle(chip)}"]
