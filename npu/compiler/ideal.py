@@ -49,6 +49,10 @@ class LeastWork:
     array_dim: int = ARRAY_DIM
 
     def __add__(self, other: LeastWork) -> LeastWork:
+        if self.array_dim != other.array_dim:
+            raise ValueError(
+                f"works of arrays of {self.array_dim} and {other.array_dim} have no sum"
+            )
         return LeastWork(
             self.macs + other.macs,
             self.read_bytes + other.read_bytes,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // First two stages of SOFTMAX: unpack an octet of scores to 16 bits, where each two of them are
-// compared at once, and keep the running maximum of the row. Lanes that are not visible take part as the lowest score, which changes no maximum.
-// When an octet of a later pass leaves this block, the maximum beside it is that of its whole row.
+// compared at once, and keep the running maximum of the row. Lanes that are not visible take part
+// as the lowest score, which changes no maximum. When an octet of a later pass leaves this block,
+// the maximum beside it is that of its whole row.
 
 module npu_smx_max (
   input logic clk_i,  // clock

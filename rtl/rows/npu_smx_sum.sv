@@ -3,8 +3,9 @@
 // Last stages of SOFTMAX: the row sum of the numerators, the optional multiplication with its
 // reciprocal (probabilities), and packing into words. Numerators are packed as they arrive, and the
 // sum is handed out in the cycle after the last octet of a row. For probabilities an octet passes
-// two more stages, in as many beats as the multipliers need for it; the reciprocal of the sum was registered when the summing pass ended, which is
-// before the first octet of the writing pass needs it.
+// two more stages, in as many beats as the multipliers need for it; the reciprocal of the sum was
+// registered when the summing pass ended, which is before the first octet of the writing pass needs
+// it.
 
 module npu_smx_sum #(
   parameter int unsigned Lanes = 8  // multipliers: 4 or 8

@@ -17,11 +17,18 @@ from tb.benchmarks import catalogue, measured_models, model_benchmarks
         (LeastWork(0, 160, 176), 11, "bus"),  # the directions run side by side
         (LeastWork(2560, 160, 160), 10, "mac"),
         (LeastWork(2560, 161, 0), 11, "bus"),
+        (LeastWork(2560, 160, 0, array_dim=4), 160, "mac"),
     ],
 )
 def test_larger_of_array_and_bus(work: LeastWork, cycles: int, bound: str) -> None:
     """Both are rounded up; the busier direction of the bus counts."""
     assert (work.ideal_cycles, work.bound) == (cycles, bound)
+
+
+def test_works_of_two_arrays_have_no_sum() -> None:
+    """The cycles of neither would be those of the sum."""
+    with pytest.raises(ValueError, match="arrays of 16 and 4"):
+        LeastWork(256) + LeastWork(256, array_dim=4)
 
 
 @pytest.mark.parametrize(
