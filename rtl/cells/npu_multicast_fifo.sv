@@ -2,18 +2,19 @@
 //
 // A queue that several readers read, each at its own pace: an entry is gone when the last of them
 // has taken it. The stages of an engine that work on different instructions at the same time use it
-// to share one copy of the operations.
+// to share one copy of the operations. A reader that is told so sees an entry while it is pushed.
 
 module npu_multicast_fifo #(
   parameter type DataT = logic,  // what an entry is, any type
   parameter int unsigned Depth = 4,  // entries, a power of two of at least 2
-  parameter int unsigned NumReaders = 2  // at least 1
+  parameter int unsigned NumReaders = 2,  // at least 1
+  parameter bit [NumReaders-1:0] Through = '0  // readers that see a push at once
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
   input  logic valid_i,  // push; may be withdrawn before ready_o
-  output logic ready_o,  // room for one more behind the slowest reader; depends on no input
+  output logic ready_o,  // room behind the slowest reader, a cycle after it took; from a register
   input  DataT data_i,   // counts where valid_i and ready_o meet
 
   output logic valid_o[NumReaders],  // an entry for this reader; stays until its ready_i
@@ -29,33 +30,50 @@ module npu_multicast_fifo #(
 
   // One more bit than the address tells a full queue from an empty one.
   DataT mem_q[Depth];
-  logic [PtrW:0] wr_q;
+  logic [PtrW:0] wr_q, wr;
   logic [PtrW:0] rd_q[NumReaders];
-
-  always_comb begin
-    ready_o = 1'b1;
-    for (int unsigned r = 0; r < NumReaders; r++) begin
-      if ((PtrW + 1)'(wr_q - rd_q[r]) == (PtrW + 1)'(Depth)) ready_o = 1'b0;
-    end
-  end
+  logic room_q, room, push;
+  assign ready_o = room_q;
+  assign push    = valid_i && room_q;
+  assign wr      = wr_q + (PtrW + 1)'(push);
 
   always_ff @(posedge clk_i) begin
-    if (valid_i && ready_o) mem_q[wr_q[PtrW-1:0]] <= data_i;
+    if (push) mem_q[wr_q[PtrW-1:0]] <= data_i;
+  end
+
+  // What the readers take in this cycle makes room in the next one.
+  always_comb begin
+    room = 1'b1;
+    for (int unsigned r = 0; r < NumReaders; r++) begin
+      if ((PtrW + 1)'(wr - rd_q[r]) == (PtrW + 1)'(Depth)) room = 1'b0;
+    end
   end
 
   for (genvar r = 0; r < int'(NumReaders); r++) begin : gen_reader
-    assign valid_o[r] = rd_q[r] != wr_q;
-    assign data_o[r]  = mem_q[rd_q[r][PtrW-1:0]];
+    logic stored_q, pop;
+    assign pop        = valid_o[r] && ready_i[r];
+    assign valid_o[r] = stored_q || (Through[r] && push);
+    assign data_o[r]  = (Through[r] && !stored_q) ? data_i : mem_q[rd_q[r][PtrW-1:0]];
 
     always_ff @(posedge clk_i) begin
-      if (!rst_ni) rd_q[r] <= '0;
-      else if (valid_o[r] && ready_i[r]) rd_q[r] <= rd_q[r] + 1'b1;
+      if (!rst_ni) begin
+        rd_q[r]  <= '0;
+        stored_q <= 1'b0;
+      end else begin
+        if (pop) rd_q[r] <= rd_q[r] + 1'b1;
+        if (push != pop) stored_q <= push || rd_q[r] + 1'b1 != wr_q;
+      end
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) wr_q <= '0;
-    else if (valid_i && ready_o) wr_q <= wr_q + 1'b1;
+    if (!rst_ni) begin
+      wr_q   <= '0;
+      room_q <= 1'b1;
+    end else begin
+      wr_q   <= wr;
+      room_q <= room;
+    end
   end
 
 endmodule

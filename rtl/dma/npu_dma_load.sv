@@ -73,8 +73,14 @@ module npu_dma_load
 
   assign op_ready_o = !ask_q && fill_ready;
   assign accept     = op_valid_i && op_ready_o;
-  assign by_list    = ask_op_q.op == LoadList;
+  assign by_list    = ask_q && ask_op_q.op == LoadList;
   assign ask_end    = ask_ready && (!by_list || row_last);
+
+  // Rows are asked for in the cycle in which they come, what is left of them from registers.
+  load_operation_t ask_op;
+  logic at_once;
+  assign ask_op  = ask_q ? ask_op_q : op_i;
+  assign at_once = accept && op_i.op == LoadRows;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -82,7 +88,7 @@ module npu_dma_load
       ask_op_q    <= '0;
       ask_shape_q <= '0;
     end else if (accept) begin
-      ask_q       <= 1'b1;
+      ask_q       <= !(at_once && ask_ready);
       ask_op_q    <= op_i;
       ask_shape_q <= shape;
     end else if (ask_end) begin
@@ -92,7 +98,7 @@ module npu_dma_load
 
   // The rows of a list are transfers of their own.
   always_comb begin
-    row = ask_shape_q;
+    row = ask_q ? ask_shape_q : row_shape(op_i.rows, op_i.bytes);
     if (by_list) row.count = dim_t'(1);
   end
 
@@ -101,13 +107,13 @@ module npu_dma_load
   ) u_bursts (
     .clk_i,
     .rst_ni,
-    .valid_i (ask_q && (!by_list || row_valid)),
+    .valid_i (ask_q ? !by_list || row_valid : at_once),
     .ready_o (ask_ready),
-    .base_i  (by_list ? list_row : ask_op_q.mem[31:4]),
-    .pitch_i (ask_op_q.mem_pitch[31:4]),
+    .base_i  (by_list ? list_row : ask_op.mem[31:4]),
+    .pitch_i (ask_op.mem_pitch[31:4]),
     .shape_i (row),
-    .instr_i (ask_op_q.instr),
-    .single_i(is_copy(ask_op_q)),
+    .instr_i (ask_op.instr),
+    .single_i(ask_q && is_copy(ask_op_q)),
     .req_o   (request),
     .last_o  (),
     .single_o(is_single),
@@ -157,7 +163,7 @@ module npu_dma_load
   word_t reader_data;
 
   assign in_sram   = is_copy(op_i);
-  assign list_turn = ask_q && by_list && copies_q == '0;
+  assign list_turn = by_list && copies_q == '0;
 
   npu_dma_list u_list (
     .clk_i,

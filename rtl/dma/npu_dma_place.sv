@@ -2,7 +2,8 @@
 //
 // Delivers the words of a store to all their destinations: the write channel of memory, the K/V
 // cache in SRAM, staging tiles in SRAM. A word leaves when the last of them has taken it; those for
-// SRAM wait in a queue, and an operation has ended when it is empty.
+// SRAM wait in a queue, and an operation is delivered when the last of them is granted. The words of
+// the next one do not wait for that, unless none of them is for SRAM.
 
 module npu_dma_place
   import npu_pkg::*;
@@ -16,7 +17,8 @@ module npu_dma_place
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input logic op_valid_i,  // an operation; stays until done_o, all stable
+  input logic op_valid_i,  // an operation; stays until op_ready_o, all stable
+  output logic op_ready_o,  // pulse: its last word leaves, only with op_valid_i
   input store_operation_t op_i,  // of the words, with op_valid_i
   input shape_t shape_i,  // of the same operation
 
@@ -25,7 +27,7 @@ module npu_dma_place
   input  word_t       data_i,   // the word, with valid_i; not used for a token
   input  logic  [4:0] bytes_i,  // bytes of it that count, 0 to 16 from the lowest; with valid_i
   input  logic        last_i,   // the last word of the operation, with valid_i
-  output logic        done_o,   // pulse: all words of the operation are delivered
+  output logic        done_o,   // pulse: all words of the oldest operation are delivered
 
   output mem_wdata_t w_o,       // to the write channel of memory; stays until ready, all stable
   input  logic       w_ready_i, // taken; may come without w_o.valid
@@ -47,22 +49,28 @@ module npu_dma_place
   word_t data;
   logic [15:0] lanes;
 
+  typedef struct packed {
+    sram_addr_t addr;
+    word_t      data;
+    logic       last;  // nothing of its operation follows in SRAM
+  } placed_word_t;
+
+  placed_word_t placed_word, written;
+  logic sram_valid, sram_room, waiting, cache_turn;
+
   // Each walk goes once over the places of an operation.
-  logic placed, word, walked, walked_q, there, sent_q, sram_valid, sram_room;
-  assign placed = to_cache || to_stage;
-  assign word   = valid_i && op_valid_i && !sent_q && (!placed || there);
+  logic placed, word, walked, walked_q, there;
+  assign placed     = to_cache || to_stage;
+  assign word       = valid_i && op_valid_i && (placed ? there : !waiting);
+  assign op_ready_o = ready_o && last_i;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) {walked_q, sent_q} <= '0;
-    else if (done_o) {walked_q, sent_q} <= '0;
-    else begin
-      if (walked) walked_q <= 1'b1;
-      if (ready_o && last_i) sent_q <= 1'b1;
-    end
+    if (!rst_ni) walked_q <= 1'b0;
+    else walked_q <= !op_ready_o && (walked_q || walked);
   end
 
-  // Words for SRAM are the last to be delivered.
-  assign done_o = placed ? sent_q && !sram_wr_req_o.valid : ready_o && last_i;
+  // Words for SRAM are the last to be delivered; memory tells by its answers.
+  assign done_o = (waiting && sram_wr_ready_i && written.last) || (op_ready_o && !placed);
 
   npu_dma_walk #(
     .ArrayDim(ArrayDim),
@@ -124,17 +132,14 @@ module npu_dma_place
     end
   end
 
-  typedef struct packed {
-    sram_addr_t addr;
-    word_t      data;
-  } placed_word_t;
-
-  placed_word_t placed_word, written;
-  logic cache_turn;
   assign cache_turn = to_cache && !cache_q;
   always_comb begin
-    sram_valid  = word && (cache_turn || (to_stage && !stage_q));
-    placed_word = '{addr: cache_turn ? cache_at : stage_at, data: data};
+    sram_valid = word && (cache_turn || (to_stage && !stage_q));
+    placed_word = '{
+        addr: cache_turn ? cache_at : stage_at,
+        data: data,
+        last: last_i && !(cache_turn && to_stage)
+    };
   end
 
   npu_fifo #(
@@ -146,13 +151,12 @@ module npu_dma_place
     .valid_i(sram_valid),
     .ready_o(sram_room),
     .data_i (placed_word),
-    .valid_o(sram_wr_req_o.valid),
+    .valid_o(waiting),
     .ready_i(sram_wr_ready_i),
     .data_o (written)
   );
 
-  assign sram_wr_req_o.addr = written.addr;
-  assign sram_wr_req_o.data = written.data;
+  assign sram_wr_req_o = '{valid: waiting, addr: written.addr, data: written.data};
 
   assign memory_take = w_o.valid && w_ready_i;
   assign cache_take = sram_valid && sram_room && cache_turn;

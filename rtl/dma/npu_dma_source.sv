@@ -19,6 +19,7 @@ module npu_dma_source
   input logic op_valid_i,  // an operation; stays until ready, all stable
   output logic op_ready_o,  // its last word is shown a cycle later; only with op_valid_i
   input store_operation_t op_i,  // the operation, with op_valid_i
+  input logic [5:0] stripe_i,  // K/V: rows of its first stripe, with op_valid_i
 
   output logic             valid_o,  // a word; stays until ready, all stable
   input  logic             ready_i,  // taken; may depend on valid_o
@@ -48,34 +49,33 @@ module npu_dma_source
 
   sram_addr_t head, stripe, row, next_row, next_head;
   sram_addr_t words, word, tile_words;
-  logic [5:0] stripe_rows;
+  logic [5:0] stripe_rows, rows_done;
+  logic short;  // the stripe is the last one of its head, and has rows_left
   dim_t rows_left;
   logic word_last, row_last, tile_last, stripe_last, head_last, last;
 
-  assign words      = words_of(op_i.bytes);
+  assign words = words_of(op_i.bytes);
   assign tile_words = kv ? sram_addr_t'(TileRowWords) : sram_addr_t'(1);
-  assign rows_left  = begun_q ? rows_left_q : op_i.rows;
-  assign head       = begun_q ? head_q : op_i.sram;
-  assign stripe     = begun_q ? stripe_q : op_i.sram;
-  assign row        = begun_q ? row_q : op_i.sram;
-  assign next_row   = row + op_i.sram_pitch;
-  assign next_head  = head + words;
+  assign rows_left = begun_q ? rows_left_q : op_i.rows;
+  assign head = begun_q ? head_q : op_i.sram;
+  assign stripe = begun_q ? stripe_q : op_i.sram;
+  assign row = begun_q ? row_q : op_i.sram;
+  assign next_row = row + op_i.sram_pitch;
+  assign next_head = head + words;
 
-  always_comb begin
-    stripe_rows = 6'd1;
-    if (kv) stripe_rows = 6'(Edge) - (later_q ? '0 : {1'b0, op_i.phase});
-    if (rows_left < {10'b0, stripe_rows}) stripe_rows = rows_left[5:0];
-  end
+  assign stripe_rows = !kv ? 6'd1 : later_q ? 6'(Edge) : stripe_i;
+  assign short = rows_left <= {10'b0, stripe_rows};
+  assign rows_done = {1'b0, in_stripe_q} + 6'd1;
 
-  assign word_last   = tile_words == sram_addr_t'(1) || word_q;
-  assign row_last    = word_last && {1'b0, in_stripe_q} + 6'd1 == stripe_rows;
-  assign tile_last   = row_last && 17'(tile_q) + 17'(tile_words) >= 17'(words);
-  assign stripe_last = tile_last && rows_left == {10'b0, stripe_rows};
-  assign head_last   = !kv || heads_q + 1'b1 == op_i.heads;
-  assign last        = op_i.op == StoreToken || (stripe_last && head_last);
-  assign op_ready_o  = load && last;
+  assign word_last = tile_words == sram_addr_t'(1) || word_q;
+  assign row_last = word_last && (short ? rows_done == rows_left[5:0] : rows_done == stripe_rows);
+  assign tile_last = row_last && 17'(tile_q) + 17'(tile_words) >= 17'(words);
+  assign stripe_last = tile_last && short;
+  assign head_last = !kv || heads_q + 1'b1 == op_i.heads;
+  assign last = op_i.op == StoreToken || (stripe_last && head_last);
+  assign op_ready_o = load && last;
 
-  assign word        = tile_q + sram_addr_t'(word_q);
+  assign word = tile_q + sram_addr_t'(word_q);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid_o     <= 1'b0;

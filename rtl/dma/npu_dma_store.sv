@@ -19,7 +19,7 @@ module npu_dma_store
   input logic rst_ni, // reset, active low
 
   input  logic             op_valid_i,   // an operation; stays until ready, data stable
-  output logic             op_ready_o,   // taken, up to four are inside; independent of op_valid_i
+  output logic             op_ready_o,   // taken, up to eight are inside; independent of op_valid_i
   input  store_operation_t op_i,         // the operation, with op_valid_i
   // Done: words of the oldest one delivered, its bursts acknowledged
   output engine_status_t   status_o,
@@ -40,7 +40,7 @@ module npu_dma_store
 );
 
   localparam int unsigned Edge = tile_edge(ArrayDim);
-  localparam int unsigned NumJobs = 4;
+  localparam int unsigned NumJobs = 8;
   localparam int unsigned NumBursts = 16;  // without an answer
   localparam int unsigned ReadDepth = 8;
 
@@ -54,6 +54,7 @@ module npu_dma_store
   typedef struct packed {
     store_operation_t op;
     shape_t           shape;
+    logic [5:0]       stripe;  // K/V: rows of its first stripe
   } job_t;
 
   function automatic logic to_memory(store_operation_t op);
@@ -67,7 +68,8 @@ module npu_dma_store
   logic job_valid[NumParts], job_ready[NumParts];
 
   always_comb begin
-    job_in.op = op_i;
+    job_in.op    = op_i;
+    job_in.stripe = 6'(Edge) - {1'b0, op_i.phase};
     unique case (op_i.op)
       StoreToken: job_in.shape = row_shape(dim_t'(1), dim_t'(4));
       StoreKv: begin
@@ -80,7 +82,8 @@ module npu_dma_store
   npu_multicast_fifo #(
     .DataT     (job_t),
     .Depth     (NumJobs),
-    .NumReaders(NumParts)
+    .NumReaders(NumParts),
+    .Through   (NumParts'(1) << Source)
   ) u_jobs (
     .clk_i,
     .rst_ni,
@@ -151,7 +154,7 @@ module npu_dma_store
   tag_t tag_in, tag;
   sram_addr_t source_addr;
   logic source_valid, by_read, reader_ready, step, tag_room, tag_valid, data_valid;
-  logic word_valid, word_ready, word_taken, from_sram;
+  logic word_valid, word_ready, word_taken, from_sram, delivered;
   word_t data;
 
   assign step = source_valid && (!by_read || reader_ready) && tag_room;
@@ -164,6 +167,7 @@ module npu_dma_store
     .op_valid_i(job_valid[Source]),
     .op_ready_o(job_ready[Source]),
     .op_i      (job[Source].op),
+    .stripe_i  (job[Source].stripe),
     .valid_o   (source_valid),
     .ready_i   (step),
     .read_o    (by_read),
@@ -211,6 +215,7 @@ module npu_dma_store
     .clk_i,
     .rst_ni,
     .op_valid_i(job_valid[Place]),
+    .op_ready_o(job_ready[Place]),
     .op_i(job[Place].op),
     .shape_i(job[Place].shape),
     .valid_i(word_valid),
@@ -218,7 +223,7 @@ module npu_dma_store
     .data_i(data),
     .bytes_i(tag.bytes),
     .last_i(tag.last),
-    .done_o(job_ready[Place]),
+    .done_o(delivered),
     .w_o,
     .w_ready_i(wr_rsp_i.word_ready),
     .sram_wr_req_o,
@@ -228,13 +233,14 @@ module npu_dma_store
   // ---------------------------------------------------------------------------------------------
   // End of an instruction
   // ---------------------------------------------------------------------------------------------
-  // Instructions whose words are delivered, and those whose bursts are acknowledged
+  // Instructions whose words are delivered, before this cycle, and those whose bursts are acknowledged
   localparam int unsigned CountW = $clog2(NumJobs + 1);
   logic [CountW-1:0] delivered_q, answered_q;
   logic finish_memory, done;
 
   assign finish_memory = to_memory(job[Finish].op);
-  assign done = job_valid[Finish] && delivered_q != '0 && (!finish_memory || answered_q != '0);
+  assign done = job_valid[Finish] && (delivered_q != '0 || delivered) &&
+                (!finish_memory || answered_q != '0);
   assign job_ready[Finish] = done;
 
   always_ff @(posedge clk_i) begin
@@ -242,7 +248,7 @@ module npu_dma_store
       delivered_q <= '0;
       answered_q  <= '0;
     end else begin
-      delivered_q <= delivered_q + CountW'(job_ready[Place]) - CountW'(done);
+      delivered_q <= delivered_q + CountW'(delivered) - CountW'(done);
       answered_q  <= answered_q + CountW'(wr_rsp_i.done && answer_last) -
                      CountW'(done && finish_memory);
     end

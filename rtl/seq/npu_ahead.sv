@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Checked instructions on their way to dispatch: a queue, so that checking hides behind the
-// barriers, and the head. The dimensions of an instruction are formed while it moves to the head,
-// for which it waits until those before it cannot change what dimensions follow from.
+// barriers, and the head. The dimensions of an instruction and its address in memory are formed while
+// it moves to the head. For the dimensions it waits until those before it cannot change what they
+// follow from; the address is formed once more at the head if one has.
 
 module npu_ahead
+  import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 (
@@ -16,14 +18,17 @@ module npu_ahead
   output logic   entry_ready_o,  // taken; independent of entry_valid_i
   input  entry_t entry_i,        // with entry_valid_i
 
-  input logic [32:0] len_i,     // visible keys, POS + 1 - WSTART, while settled_i
-  input logic        settled_i, // low in the cycle after POS or WINDOW has changed
+  input logic [32:0] len_i,  // visible keys, POS + 1 - WSTART, while settled_i
+  input logic settled_i,  // low in the cycle after POS or WINDOW has changed
+  input machine_t regs_i,  // machine registers, changed a cycle after a head that changes them
 
   output logic     entry_valid_o,  // the head; stays until ready, data stable; never with flush_i
   input  logic     entry_ready_i,  // it is dispatched; only with entry_valid_o
   output entry_t   entry_o,        // with entry_valid_o
   output extents_t extents_o,      // its dimensions, with entry_valid_o
-  output kind_t    kind_o          // how it is dispatched, with entry_valid_o
+  output kind_t    kind_o,         // how it is dispatched, with entry_valid_o
+  output logic     plain_ready_o,  // plain_o is that of the registers as they are
+  output plain_t   plain_o         // its address, if it is a DMA transfer or an ARGMAX
 );
 
   logic head_valid_q, changes_q;
@@ -58,6 +63,26 @@ module npu_ahead
     .extents_o(extents)
   );
 
+  // The address, of the head where what it was formed from has changed meanwhile
+  logic again, moves_q;
+  plain_t plain;
+  assign again = head_valid_q && !plain_ready_o;
+
+  npu_plain_address u_plain (
+    .entry_i(again ? entry_o : next),
+    .regs_i,
+    .plain_o(plain)
+  );
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) plain_ready_o <= 1'b0;
+    else plain_ready_o <= !free || !(again || (head_valid_q && moves_q));
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (free || again) plain_o <= plain;
+  end
+
   always_ff @(posedge clk_i) begin
     if (!rst_ni) head_valid_q <= 1'b0;
     else if (flush_i) head_valid_q <= 1'b0;
@@ -71,6 +96,7 @@ module npu_ahead
       kind_o <= kind_of(next);
       changes_q <= next.word.opcode == OpLoop || (next.word.opcode == OpSet &&
                                                   next.word.dst inside {SetPos, SetWindow});
+      moves_q <= next.word.opcode inside {OpSet, OpArgmax};
     end
   end
 

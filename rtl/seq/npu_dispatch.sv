@@ -29,6 +29,8 @@ module npu_dispatch
   input  entry_t   entry_i,        // a checked instruction, with entry_valid_i
   input  extents_t extents_i,      // its dimensions, with entry_valid_i
   input  kind_t    kind_i,         // how it is dispatched, with entry_valid_i
+  input  logic     plain_ready_i,  // plain_i is that of the registers as they are
+  input  plain_t   plain_i,        // its address, if it is a DMA transfer or an ARGMAX
 
   // A cycle after a LOOP after which another word comes than the entry says
   output redirect_t redirect_o,
@@ -99,6 +101,8 @@ module npu_dispatch
     .entry_i,
     .extents_i,
     .kind_i,
+    .plain_ready_i,
+    .plain_i,
     .registers_i(registers),
     .argmax_i,
     .resolved_o (resolved),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Microcode fetch: reads the program from memory ahead of its execution into a small queue and
-// hands it out word by word with its index. After the last word it reports the end, so that a
+// hands it out word by word with its index; a word that is waited for goes past the queue. After the last word it reports the end, so that a
 // program without END is noticed. A LOOP that arrives is followed to its target while turns are
 // left, so that the next turn is there in time; the dispatcher redirects the fetch where that was
 // wrong.
@@ -28,7 +28,7 @@ module npu_fetch
   input logic        loop_i,        // pulse: a LOOP that was followed is dispatched
 
   output fetched_t fetched_o,  // the next word
-  input  logic     ready_i,    // it is taken; may depend on fetched_o.valid
+  input  logic     ready_i,    // it is taken; must not depend on fetched_o
 
   // At most 16 words; a redirect or a followed LOOP changes it before ready
   output mem_req_t rd_req_o,
@@ -75,8 +75,8 @@ module npu_fetch
   // What arrives
   // ---------------------------------------------------------------------------------------------
   instr_t arrived, handed;
-  slot_t slot, head;
-  logic wanted, dropped, follow;
+  slot_t slot, queued, head;
+  logic wanted, dropped, follow, queued_valid;
   logic [31:0] target, next;
 
   assign arrived = instr_t'(rd_rsp_i.data);
@@ -97,6 +97,8 @@ module npu_fetch
   // ---------------------------------------------------------------------------------------------
   assign take = fetched_o.valid && ready_i;
   assign handed = instr_t'(head.word);
+  assign head = queued_valid ? queued : slot;
+  assign fetched_o.valid = queued_valid || wanted;
   assign fetched_o.word = head.word;
   assign fetched_o.followed = head.followed;
   assign fetched_o.index = index_q;
@@ -161,12 +163,12 @@ module npu_fetch
     .clk_i,
     .rst_ni,
     .flush_i(redirect_i.valid),
-    .valid_i(wanted),
+    .valid_i(wanted && (queued_valid || !ready_i)),
     .ready_o(room),
     .data_i (slot),
-    .valid_o(fetched_o.valid),
+    .valid_o(queued_valid),
     .ready_i,
-    .data_o (head),
+    .data_o (queued),
     .count_o()
   );
 

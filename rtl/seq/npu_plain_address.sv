@@ -5,36 +5,39 @@
 
 module npu_plain_address
   import npu_pkg::*;
+  import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 (
-  input  entry_t     entry_i,      // a checked DMA transfer or ARGMAX
-  input  registers_t registers_i,  // machine registers
-  output logic       bad_o,        // outside the address space or misaligned
-  output mem_addr_t  addr_o        // first byte, cut to 32 bits
+  input  entry_t   entry_i,  // a checked DMA transfer or ARGMAX
+  input  machine_t regs_i,   // machine registers
+  output plain_t   plain_o   // where it begins, and what is wrong with it
 );
 
   instr_t word;
   dma_load_imm_t dma;
   mem_addr_t base;
-  logic [34:0] first;
+  logic argmax;
+  logic [33:0] offset;
+  logic [36:0] span;
+  mem_addr_t first;
   logic [37:0] past;
   assign word = entry_i.word;
-  assign dma  = dma_load_imm_t'(word.imm);
-  assign base = registers_i.regs.bases[dma.base];
+  assign dma = dma_load_imm_t'(word.imm);
+  assign base = regs_i.bases[dma.base];
+  assign argmax = word.opcode == OpArgmax;
 
-  always_comb begin
-    if (word.opcode == OpArgmax) begin
-      first = {3'b0, base} + {1'b0, registers_i.regs.outcnt, 2'b0};
-      past  = {3'b0, first} + 38'd4;
-      bad_o = base[3:0] != '0;
-    end else begin
-      first = {3'b0, base} + {3'b0, word.src1, word.src0};
-      past  = {3'b0, first} + {1'b0, entry_i.span};
-      bad_o = first[3:0] != '0;
-    end
-    bad_o |= past > 38'h1_0000_0000;
-  end
-  assign addr_o = first[31:0];
+  // The base, which is chosen, comes last.
+  assign offset = argmax ? {regs_i.outcnt, 2'b0} : {2'b0, word.src1, word.src0};
+  assign span = argmax ? 37'd4 : entry_i.span;
+  assign first = base + offset[31:0];
+  assign past = {6'b0, base} + ({4'b0, offset} + {1'b0, span});
+  assign plain_o = '{
+          off_words: (argmax ? base[3:0] : first[3:0]) != '0,
+          outside: past[37:33] != '0,
+          above: past[32],
+          beyond: past[31:0] != '0,
+          addr: first
+      };
 
 endmodule

@@ -53,7 +53,7 @@ module npu_seq
   output logic [NumEngines-1:0] busy_o   // engines with unfinished instructions, a level
 );
 
-  localparam int unsigned QueueDepth = 4;
+  localparam int unsigned QueueDepth = 8;
 
   logic word_ready, checked_valid, checked_ready, entry_valid, entry_ready;
   redirect_t redirect;
@@ -62,7 +62,8 @@ module npu_seq
   entry_t checked, entry;
   extents_t extents;
   kind_t kind;
-  logic settled;
+  plain_t plain;
+  logic settled, plain_ready;
   logic [32:0] len;
 
   npu_fetch u_fetch (
@@ -107,11 +108,14 @@ module npu_seq
     .entry_i      (checked),
     .len_i        (len),
     .settled_i    (settled),
+    .regs_i       (regs_o),
     .entry_valid_o(entry_valid),
     .entry_ready_i(entry_ready),
     .entry_o      (entry),
     .extents_o    (extents),
-    .kind_o       (kind)
+    .kind_o       (kind),
+    .plain_ready_o(plain_ready),
+    .plain_o      (plain)
   );
 
   logic [NumEngines-1:0] push, push_ready;
@@ -131,6 +135,8 @@ module npu_seq
     .entry_i      (entry),
     .extents_i    (extents),
     .kind_i       (kind),
+    .plain_ready_i(plain_ready),
+    .plain_i      (plain),
     .redirect_o   (redirect),
     .regs_o,
     .len_o        (len),

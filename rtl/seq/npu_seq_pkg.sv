@@ -71,9 +71,19 @@ package npu_seq_pkg;
     logic [NumEngines-1:0] engine;       // that takes it, one-hot; none: the sequencer itself
     logic                  takes_share;  // of the stream
     logic [NumEngines-1:0] barrier;      // BARRIER: engines that it waits for
-    logic                  waits;        // DMA, ARGMAX, LOOP: resolved in its second cycle
+    logic                  needs_plain;  // DMA, ARGMAX: the address is a base and an offset
+    logic                  turns;        // LOOP: decided in its second cycle
     logic                  needs_place;  // K/V, EMBED: where the data lies takes products
   } kind_t;
+
+  // The address in memory of a DMA transfer or an ARGMAX
+  typedef struct packed {
+    logic      off_words;  // misaligned
+    logic      outside;    // the byte behind the last one is at 8 GiB or above
+    logic      above;      // it is at 4 GiB or above
+    logic      beyond;     // it is not at 4 GiB, with above
+    mem_addr_t addr;       // first byte, cut to 32 bits
+  } plain_t;
 
   // Where a K/V transfer or an EMBED finds its data; with ready, but what is wrong is low before
   typedef struct packed {
@@ -109,7 +119,8 @@ package npu_seq_pkg;
     kind.barrier     = entry.word.m[NumEngines-1:0];
     if (kind.barrier == '0) kind.barrier = '1;  // all of them
     if (opcode != OpBarrier) kind.barrier = '0;
-    kind.waits       = opcode inside {OpDmaLoad, OpDmaStore, OpArgmax, OpLoop};
+    kind.needs_plain = opcode inside {OpDmaLoad, OpDmaStore, OpArgmax};
+    kind.turns       = opcode == OpLoop;
     kind.needs_place = opcode inside {OpKvAppend, OpKvRead, OpEmbed};
     return kind;
   endfunction

@@ -100,7 +100,7 @@ bind npu_dma_store trace_probe #(
       write_ready: sram_wr_ready_i,
       write_addr: sram_wr_req_o.addr,
       write_data: sram_wr_req_o.data,
-      write_last: job_ready[Place],
+      write_last: delivered,
       channel_waits: w_o.valid || wr_req_o.valid,
       default: '0
   }
