@@ -3,11 +3,14 @@
 
 The library is osu018 (typical corner), as Debian's `qflow-tech-osu018` brings it. There are no
 wires, no clock tree and no macros: a memory is registers at its ports, its words are not counted.
-A figure says how blocks compare, and what a level of LUTs means in gates.
+ABC sees a register as an input, which it takes for as strong as one likes: what drives many others
+gets its buffers here, behind ABC. A figure says how blocks compare, and what a level of LUTs means
+in gates.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import time
@@ -32,6 +35,10 @@ ROW = "row-a16"
 """What the others are compared with: a row of the array, of which nothing can be left out."""
 BLOCKS = (ROW, "smx-sum", "softmax", "seq", "post-a16", "vector", "sram")
 """Names of `dev.timing`."""
+
+MOST_LOADS = 16
+"""Inputs that one cell drives."""
+BUFFER = "BUFX4"
 
 MEMORY = r"""
 (* techmap_celltype = "$mem_v2" *)
@@ -78,12 +85,21 @@ techmap
 opt -fast
 dfflegalize -cell $_DFF_P_ 01 -cell $_DFFSR_PNN_ 01
 dfflibmap -liberty {{liberty}}
-abc -liberty {{liberty}} -script +strash;&get,-n;&fraig,-x;&put;scorr;dc2;dch,-f;map,-B,0.9;\\
-topo;buffer,-c,-N,16;upsize;dnsize;stime,-p
+abc -liberty {{liberty}} -script +strash;&get,-n;&fraig,-x;&put;scorr;dch,-f;map,-B,0.9;\\
+topo;buffer,-c,-N,{MOST_LOADS};upsize;dnsize;stime,-p
 setundef -zero
 opt_clean -purge
-tee -q -o {{folder}}/stat.txt stat -liberty {{liberty}}
-write_verilog -noattr -noexpr -simple-lhs -nohex -nodec {{folder}}/net.v
+read_liberty -lib {{liberty}}
+splitnets
+write_json {{folder}}/mapped.json
+"""
+"""`dc2`, which yosys' own script has, would turn adders that look ahead into long chains."""
+
+BUFFERED = """
+read_json {folder}/buffered.json
+read_liberty -lib {liberty}
+tee -q -o {folder}/stat.txt stat -liberty {liberty}
+write_verilog -noattr -noexpr -simple-lhs -nohex -nodec {folder}/net.v
 """
 
 TIMING = """
@@ -148,9 +164,41 @@ def measure(
     def make() -> dict[str, Any]:
         return asdict(_measure(block, text, timing, own))
 
-    key = yosys.digest(text + timing + MEMORY, [*files, LIBERTY])
+    code = Path(__file__).read_text(encoding="utf-8")
+    key = yosys.digest(text + timing + code, [*files, LIBERTY])
     figures, kept = yosys.kept(own / "result.json", key, make)
     return Gates(**figures), kept
+
+
+def add_buffers(module: dict[str, Any], most: int = MOST_LOADS) -> None:
+    """Add trees of buffers to a module of a JSON netlist, so that nothing drives more than `most`.
+
+    Clocks are ideal: they drive what they drive.
+    """
+    cells = module["cells"]
+    loads: dict[int, list[tuple[str, str]]] = {}
+    wires = [bit for name in module["netnames"].values() for bit in name["bits"]]
+    free = max(bit for bit in wires if isinstance(bit, int)) + 1
+    for name, cell in cells.items():
+        for port, (bit,) in cell["connections"].items():
+            if cell["port_directions"][port] == "input" and port != "CLK" and isinstance(bit, int):
+                loads.setdefault(bit, []).append((name, port))
+    for wire, driven in loads.items():
+        while len(driven) > most:
+            trees = -(-len(driven) // most)
+            parts = [driven[tree::trees] for tree in range(trees)]
+            driven = [(f"buffer{free + tree}", "A") for tree in range(trees)]
+            for (name, _), part in zip(driven, parts, strict=True):
+                cells[name] = {
+                    "type": BUFFER,
+                    "parameters": {},
+                    "attributes": {},
+                    "port_directions": {"A": "input", "Y": "output"},
+                    "connections": {"A": [wire], "Y": [free]},
+                }
+                for cell_name, port in part:
+                    cells[cell_name]["connections"][port] = [free]
+                free += 1
 
 
 def _measure(block: synth.SynthBlock, text: str, timing: str, own: Path) -> Gates:
@@ -159,6 +207,12 @@ def _measure(block: synth.SynthBlock, text: str, timing: str, own: Path) -> Gate
     (own / "memory.v").write_text(MEMORY, encoding="utf-8")
     (own / "timing.tcl").write_text(timing, encoding="utf-8")
     yosys.run(text, own, waived=("ABC: Warning: ",))
+    netlist = json.loads((own / "mapped.json").read_text(encoding="utf-8"))
+    add_buffers(netlist["modules"][block.top])
+    netlist["modules"] = {block.top: netlist["modules"][block.top]}
+    (own / "buffered.json").write_text(json.dumps(netlist), encoding="utf-8")
+    words = {"folder": own.relative_to(ROOT), "liberty": LIBERTY}
+    yosys.run(BUFFERED.format(**words), own)
     area = re.search(r"Chip area for .*: ([\d.]+)", (own / "stat.txt").read_text("utf-8"))
     run = subprocess.run(
         [STA, "-no_splash", "-exit", str(own / "timing.tcl")],

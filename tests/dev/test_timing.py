@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,6 +106,33 @@ def test_the_table_shows_levels_and_gates() -> None:
     bare = timing_report.render([_timing()], [])
     assert "kGE" not in bare
     assert "stream: 7 levels: a_q -> npu_x 2 -> u_b 5 -> u_b.c_q\n" in bare
+
+
+def test_nothing_drives_more_than_it_can() -> None:
+    """Trees of buffers, of two stages here; each input has the value that it had, clocks too."""
+    ins, outs = {"A": "input", "CLK": "input", "Q": "output"}, {"A": "input", "Y": "output"}
+    cells: dict[str, Any] = {
+        f"load{number}": {
+            "type": "DFFPOSX1",
+            "port_directions": ins,
+            "connections": {"A": [2], "CLK": [3], "Q": [4 + number]},
+        }
+        for number in range(5)
+    }
+    module = {"cells": cells, "netnames": {"all": {"bits": ["0", *range(2, 9)]}}}
+    gates.add_buffers(module, 2)
+    driver = {
+        cell["connections"]["Y"][0]: cell["connections"]["A"][0]
+        for cell in cells.values()
+        if cell.get("port_directions") == outs
+    }
+    used = Counter(cell["connections"]["A"][0] for cell in cells.values())
+    assert len(driver) == 5
+    assert max(used.values()) == 2
+    for number in range(5):
+        wire = cells[f"load{number}"]["connections"]["A"][0]
+        assert driver[driver[wire]] == 2
+        assert cells[f"load{number}"]["connections"]["CLK"] == [3]
 
 
 def _page(tmp_path: Path) -> Path:
