@@ -17,6 +17,9 @@ module npu_gemm
   // Rows of an accumulator bank, a power of two of at least 4
   parameter int unsigned AccRows = 128,
   parameter bit NarrowFormats = 1'b1,  // with formats of the stream other than int8
+  // Weights in such formats that are expanded in a cycle, a power of two from a tile's edge to 64. An
+  // array takes no more of them where M is 1.
+  parameter int unsigned ExpandLanes = (ArrayDim < 8) ? ArrayDim * ArrayDim : LineBytes,
   // Columns that post-processing takes in a cycle, a power of two up to a tile's edge. An array
   // finishes no more of them where K is 16 or longer; more than a word of int8 wait for the writer.
   parameter int unsigned PostLanes = (ArrayDim < 16) ? ArrayDim * ArrayDim / 16 : 16
@@ -103,7 +106,8 @@ module npu_gemm
 
   npu_gemm_loader #(
     .Edge         (Edge),
-    .NarrowFormats(NarrowFormats)
+    .NarrowFormats(NarrowFormats),
+    .Lanes        (ExpandLanes)
   ) u_loader (
     .clk_i,
     .rst_ni,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Expands lines of the stream in narrow formats to lines of 64 int8 weights. It stands between the
-// FIFO of the stream and the array, combinational from one to the other; what formats need besides,
-// the side bytes of groups and the planes of upper bits or positions, is kept here in registers. It
-// also counts how far they reach, so that the loader knows what comes next in the share.
+// FIFO of the stream and the array, combinational from one to the other; with fewer lanes than that
+// a line takes turns, and the weights come a cycle later. What formats need besides, the side bytes
+// of groups and the planes of upper bits or positions, is kept here in registers. It also counts how
+// far they reach, so that the loader knows what comes next in the share.
 
 module npu_gemm_expand
   import npu_pkg::*;
@@ -11,6 +12,10 @@ module npu_gemm_expand
   import npu_gemm_pkg::*;
 #(
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
+  // Weights that are expanded in a cycle, strips of a tile: a power of two from Edge to 64
+  parameter int unsigned Lanes = LineBytes,
+  localparam int unsigned Turns = LineBytes / Lanes,  // cycles for a line of weights
+  localparam int unsigned TurnW = (Turns > 1) ? $clog2(Turns) : 1,  // bits of a turn
   localparam int unsigned TileLines = Edge * Edge / LineBytes,  // lines of weights in a tile
   localparam int unsigned LineIdxW = $clog2(TileLines)  // bits of a line's index
 ) (
@@ -27,14 +32,21 @@ module npu_gemm_expand
   input logic                 tile_i,    // pulse: it completes a tile
   input logic                 column_i,  // with tile_i: the last one of its column of tiles
   input logic  [LineIdxW-1:0] line_i,    // which line of the plane, or of the tile's weights
+  input logic  [   TurnW-1:0] turn_i,    // which part of the line of weights, 0 if Turns is 1
   input line_t                data_i,    // a line of the share
 
   // What stands in front of the next tile of the column, with tile_i
   output logic side_due_o,  // side bytes
   output logic plane_due_o, // a plane
 
-  output line_t weights_o  // line line_i of the tile, for data_i that belongs to it
+  // Line line_i of the tile, for data_i that belongs to it; where Turns is more than 1, part turn_i of
+  // it, over and over, a cycle later
+  output line_t weights_o
 );
+
+  if ((Lanes & (Lanes - 1)) != 0 || Lanes < Edge || Lanes > LineBytes) begin : gen_bad_lanes
+    $fatal(1, "npu_gemm_expand: Lanes = %0d, must be a power of two from %0d to 64", Lanes, Edge);
+  end
 
   localparam int unsigned PlaneBits = 2 * Edge * Edge;  // the upper two bits of a tile
   localparam int unsigned PlaneLines = PlaneBits / LineBits;
@@ -175,23 +187,37 @@ module npu_gemm_expand
   // ---------------------------------------------------------------------------------------------
   // Lanes
   // ---------------------------------------------------------------------------------------------
-  for (genvar l = 0; l < int'(LineBytes); l++) begin : gen_lane
+  // What this turn has of the line
+  logic [  TurnW-1:0] turn;
+  logic [8*Lanes-1:0] turn_bytes;
+  logic [4*Lanes-1:0] turn_nibbles;
+  logic [2*Lanes-1:0] turn_crumbs, turn_upper;
+  logic [Lanes-1:0][7:0] weights;
+
+  assign turn         = (Turns > 1) ? turn_i : '0;
+  assign turn_bytes   = data_i[8*Lanes*32'(turn)+:8*Lanes];
+  assign turn_nibbles = nibbles[4*Lanes*32'(turn)+:4*Lanes];
+  assign turn_crumbs  = crumbs[2*Lanes*32'(turn)+:2*Lanes];
+  assign turn_upper   = upper[2*Lanes*32'(turn)+:2*Lanes];
+
+  for (genvar l = 0; l < int'(Lanes); l++) begin : gen_lane
     localparam int unsigned Column = l % Edge;
-    logic [1:0] row;  // in its quad
+    logic [1:0] strip, row;  // in the line, in its quad
     logic [3:0] position;
     logic takes_first, takes_second;
     logic [7:0] whole, code;  // a byte, or a nibble with its upper bits; any element
 
-    assign row          = (Edge == 16) ? 2'(l / Edge) : {line_i[0], 1'(l / Edge)};
+    assign strip        = 2'(32'(turn) * (Lanes / Edge)) | 2'(l / Edge);
+    assign row          = (Edge == 16) ? strip : {line_i[0], strip[0]};
     assign position     = positions[4*Column+:4];
     assign takes_second = kept && position[3:2] == row;
     assign takes_first  = kept && position[1:0] == row && !takes_second;
 
     always_comb begin
-      whole = {upper[2*l+1], 2'b0, upper[2*l], nibbles[4*l+:4]};
-      if (format_i.gather == GatherByte) whole = data_i[8*l+:8];
+      whole = {turn_upper[2*l+1], 2'b0, turn_upper[2*l], turn_nibbles[4*l+:4]};
+      if (format_i.gather == GatherByte) whole = turn_bytes[8*l+:8];
       unique case (format_i.gather)
-        GatherCrumb: code = {whole[7:4], {3{crumbs[2*l+1]}}, crumbs[2*l]};
+        GatherCrumb: code = {whole[7:4], {3{turn_crumbs[2*l+1]}}, turn_crumbs[2*l]};
         GatherKept:  code = '0;
         default:     code = whole;
       endcase
@@ -205,8 +231,16 @@ module npu_gemm_expand
       .whole_i (whole),
       .scale_i (scale_q[Column]),
       .odd_i   (odd[Column]),
-      .weight_o(weights_o[8*l+:8])
+      .weight_o(weights[l])
     );
+  end
+
+  if (Turns == 1) begin : gen_whole
+    assign weights_o = line_t'(weights);
+  end else begin : gen_turns
+    logic [Lanes-1:0][7:0] weights_q;
+    always_ff @(posedge clk_i) weights_q <= weights;
+    assign weights_o = {Turns{weights_q}};
   end
 
 `ifndef SYNTHESIS

@@ -5,6 +5,7 @@
 // one place where a GEMM's share of the stream is taken apart: table, requantisation parameters and
 // weights lie in it in the order in which they are needed, and the first two go to post-processing.
 // Weights in narrow formats pass through npu_gemm_expand, which also keeps their side bytes and planes.
+// Where it has fewer lanes than a line has weights, a line takes turns; int8 passes by.
 
 module npu_gemm_loader
   import npu_pkg::*;
@@ -16,6 +17,8 @@ module npu_gemm_loader
 #(
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
   parameter bit NarrowFormats = 1'b1,  // with formats of the stream other than int8
+  // Narrow weights that are expanded in a cycle, a power of two from Edge to 64
+  parameter int unsigned Lanes = LineBytes,
   localparam int unsigned StripsPerLine = LineBytes / Edge,  // strips in a line: 4 or 2
   localparam int unsigned TileLines = Edge / StripsPerLine,  // lines of a tile: 4 or 16
   localparam int unsigned LineIdxW = $clog2(TileLines)  // bits of a line's index
@@ -49,6 +52,8 @@ module npu_gemm_loader
   localparam int unsigned TableLines = 4;
   localparam int unsigned ChannelLines = Edge * 8 / LineBytes;  // 8 bytes per output channel
   localparam int unsigned StripWords = Edge / 16;
+  localparam int unsigned Turns = NarrowFormats ? LineBytes / Lanes : 1;  // of a narrow line
+  localparam int unsigned TurnW = (Turns > 1) ? $clog2(Turns) : 1;
 
   typedef enum logic [2:0] {
     StIdle,
@@ -118,6 +123,8 @@ module npu_gemm_loader
   // Pieces in order
   // ---------------------------------------------------------------------------------------------
   logic set_ok, line_go, piece_last, param_state, side_state, k_last, n_last, op_last, part_last;
+  logic turn_last;  // the line of weights has no further turn
+  logic tile_last;  // the last weights of a tile are taken
   assign set_ok      = free_q != '0;
   assign param_state = state_q inside {StTable, StTensor, StChannel};
   assign side_state  = state_q inside {StSide, StPlane};
@@ -151,14 +158,14 @@ module npu_gemm_loader
     end else if (state_q == StTile) begin
       wants_o    = from_stream && set_ok;
       pair_ready = !from_stream && set_ok;
-      line_go    = set_ok && (from_stream ? share_i.valid : pair_valid);
+      line_go    = set_ok && (from_stream ? share_i.valid && turn_last : pair_valid);
     end
-    share_o.ready = wants_o && (state_q != StTile || part_last);
+    share_o.ready = wants_o && (state_q != StTile || (part_last && turn_last));
   end
 
-  assign op_last       = state_q == StTile && k_last && n_last && piece_last;
-  assign op_ready_o    = line_go && op_last;
-  assign tile_loaded_o = line_go && state_q == StTile && piece_last;
+  assign op_last    = state_q == StTile && k_last && n_last && piece_last;
+  assign op_ready_o = line_go && op_last;
+  assign tile_last  = line_go && state_q == StTile && piece_last;
 
   // The share ends with the last piece that comes from the stream.
   always_comb begin
@@ -178,8 +185,8 @@ module npu_gemm_loader
       free_q   <= 2'd2;
       set_q    <= 1'b0;
     end else begin
-      free_q <= free_q + {1'b0, tile_used_i} - {1'b0, tile_loaded_o};
-      if (tile_loaded_o) set_q <= !set_q;
+      free_q <= free_q + {1'b0, tile_used_i} - {1'b0, tile_last};
+      if (tile_last) set_q <= !set_q;
 
       if (state_q == StIdle) begin
         line_q <= '0;
@@ -221,10 +228,13 @@ module npu_gemm_loader
   // Weights
   // ---------------------------------------------------------------------------------------------
   line_t expanded;
+  logic [TurnW-1:0] turn;
+  weights_t weights;  // that go at once
 
   if (NarrowFormats) begin : gen_expand
     npu_gemm_expand #(
-      .Edge(Edge)
+      .Edge (Edge),
+      .Lanes(Lanes)
     ) u_expand (
       .clk_i,
       .rst_ni,
@@ -233,9 +243,10 @@ module npu_gemm_loader
       .group_i    (op_i.group),
       .side_i     (share_i.valid && state_q == StSide),
       .plane_i    (share_i.valid && state_q == StPlane),
-      .tile_i     (tile_loaded_o),
+      .tile_i     (tile_last),
       .column_i   (k_last),
       .line_i     (line_q[LineIdxW-1:0]),
+      .turn_i     (turn),
       .data_i     (share_i.data),
       .side_due_o (side_due),
       .plane_due_o(plane_due),
@@ -248,24 +259,85 @@ module npu_gemm_loader
   end
 
   always_comb begin
-    weights_o.strip_valid = '0;
-    weights_o.data = expanded;
+    weights = '{
+        strip_valid: '0,
+        set: set_q,
+        by_column: op_i.transpose_b,
+        index: 4'(line_q[LineIdxW-1:0]),
+        data: (Turns == 1) ? expanded : share_i.data
+    };
     if (state_q == StTile && line_go) begin
       if (from_stream) begin
-        weights_o.strip_valid = 4'((1 << StripsPerLine) - 1);
+        weights.strip_valid = 4'((1 << StripsPerLine) - 1);
       end else begin
         // Two words are half a line.
-        weights_o.data = {pair[1], pair[0], pair[1], pair[0]};
+        weights.data = {pair[1], pair[0], pair[1], pair[0]};
         for (int unsigned l = 0; l < StripsPerLine; l++) begin
-          weights_o.strip_valid[l] = half_q == 1'(l * StripWords / 2);
+          weights.strip_valid[l] = half_q == 1'(l * StripWords / 2);
         end
       end
     end
   end
 
-  assign weights_o.set       = set_q;
-  assign weights_o.by_column = op_i.transpose_b;
-  assign weights_o.index     = 4'(line_q[LineIdxW-1:0]);
+  if (Turns == 1) begin : gen_lines
+    assign turn          = '0;
+    assign turn_last     = 1'b1;
+    assign weights_o     = weights;
+    assign tile_loaded_o = tile_last;
+  end else begin : gen_turns
+    // Narrow weights go a cycle later, with what then belongs to them. The state behind an operation
+    // has no weights, so the next one's do not catch up.
+    localparam int unsigned TurnStrips = Lanes / Edge;
+    logic [TurnW-1:0] turn_q;
+    logic narrow_q, turn_go, late_q, late_last_q, late_set_q;
+    logic [3:0] late_strips_q, late_index_q;
+
+    assign turn      = turn_q;
+    assign turn_go   = narrow_q && state_q == StTile && set_ok && share_i.valid;
+    assign turn_last = !narrow_q || turn_q == '1;
+
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        narrow_q <= 1'b0;
+        turn_q   <= '0;
+        late_q   <= 1'b0;
+      end else begin
+        narrow_q <= op_i.format != WeightFormatInt8;
+        if (turn_go) turn_q <= turn_q + 1'b1;
+        late_q <= turn_go;
+      end
+    end
+
+    always_ff @(posedge clk_i) begin
+      late_last_q   <= tile_last;
+      late_set_q    <= weights.set;
+      late_index_q  <= weights.index;
+      late_strips_q <= 4'((1 << TurnStrips) - 1) << (TurnStrips * 32'(turn_q));
+    end
+
+    always_comb begin
+      weights_o = weights;
+      if (narrow_q) weights_o.strip_valid = '0;
+      if (late_q) begin
+        weights_o = '{
+            strip_valid: late_strips_q,
+            set: late_set_q,
+            by_column: 1'b0,
+            index: late_index_q,
+            data: expanded
+        };
+      end
+    end
+
+    assign tile_loaded_o = late_q ? late_last_q : tile_last && !narrow_q;
+
+`ifndef SYNTHESIS
+    Alone_A :
+    assert property (@(posedge clk_i) disable iff (!rst_ni)
+                     late_q |-> narrow_q || weights.strip_valid == '0)
+    else $error("npu_gemm_loader: weights go while narrow ones do");
+`endif
+  end
 
 `ifndef SYNTHESIS
   KnownFormat_A :
