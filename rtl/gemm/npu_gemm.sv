@@ -72,9 +72,10 @@ module npu_gemm
   logic queue_ready, accept, done;
   logic [2:0] in_flight_q;
 
+  // Four are inside at most. Places for eight are a memory on every target, for four registers.
   npu_multicast_fifo #(
     .DataT     (gemm_operation_t),
-    .Depth     (4),
+    .Depth     (8),
     .NumReaders(5)
   ) u_commands (
     .clk_i,

@@ -33,10 +33,12 @@ module npu_gemm_drain
   output SumsT sums_o         // a row of sums, stable while sums_valid_o
 );
 
-  localparam int unsigned QueueDepth = 4;
+  // Four rows would do. Eight are a memory on every target, four would be registers.
+  localparam int unsigned QueueDepth = 8;
+  localparam int unsigned CreditW = $clog2(QueueDepth + 1);
 
   logic [RowW+1:0] finished_q;  // rows that may be read
-  logic [2:0] credit_q;
+  logic [CreditW-1:0] credit_q;
   logic bank_q, arrive_q;
   dim_t row_q, n_left_q, rows;
   logic fresh_q, read, row_last, n_last;
@@ -59,7 +61,7 @@ module npu_gemm_drain
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       finished_q <= '0;
-      credit_q   <= 3'(QueueDepth);
+      credit_q   <= CreditW'(QueueDepth);
       bank_q     <= 1'b0;
       arrive_q   <= 1'b0;
       row_q      <= '0;
@@ -67,7 +69,7 @@ module npu_gemm_drain
       fresh_q    <= 1'b1;
     end else begin
       finished_q <= finished_q + (RowW + 2)'(final_row_i) - (RowW + 2)'(read);
-      credit_q   <= credit_q + 3'(sums_valid_o && sums_ready_i) - 3'(read);
+      credit_q   <= credit_q + CreditW'(sums_valid_o && sums_ready_i) - CreditW'(read);
       arrive_q   <= read;
       if (op_valid_i && fresh_q) begin
         fresh_q  <= 1'b0;
