@@ -12,7 +12,10 @@ module npu_systolic_array #(
   parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
   localparam int unsigned StripsPerLine = npu_pkg::LineBytes / Edge,  // strips in a line: 4 or 2
-  localparam int unsigned LineIdxW = $clog2(Edge / StripsPerLine)  // bits of a line's index
+  localparam int unsigned LineIdxW = $clog2(Edge / StripsPerLine),  // bits of a line's index
+  // Each row takes a part of every line and passes on what is left, else it passes on the line.
+  localparam bit Shares = Edge == 4 * ArrayDim,
+  localparam int unsigned RowBits = Shares ? 8 * Edge : npu_pkg::LineBits  // of a line, for a row
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -76,23 +79,39 @@ module npu_systolic_array #(
     end
   end
 
+  npu_pkg::line_t wt_data_in;
+
+  if (Shares) begin : gen_shares
+    npu_pe_share u_share (
+      .by_column_i(weights_i.by_column),
+      .line_i     (weights_i.index[LineIdxW-1:0]),
+      .data_i     (weights_i.data),
+      .share_o    (wt_data_in)
+    );
+  end else begin : gen_lines
+    assign wt_data_in = weights_i.data;
+  end
+
   logic signed [31:0] psum[ArrayDim+1][ArrayDim];
   always_comb begin
     for (int unsigned n = 0; n < ArrayDim; n++) psum[0][n] = '0;
   end
 
   for (genvar k = 0; k < int'(ArrayDim); k++) begin : gen_row
+    // What comes of a line, and what goes on to the row below
+    localparam int unsigned Bits = Shares ? RowBits * (ArrayDim - k) : RowBits;
+    localparam int unsigned Passed = Shares ? Bits - RowBits : Bits;
     logic valid;
     npu_gemm_pkg::weight_sel_t sel;
     logic signed [8:0] act;
     wt_ctrl_t wt_ctrl;
-    npu_pkg::line_t wt_data;
+    logic [Bits-1:0] wt_data;
 
     if (k == 0) begin : gen_first
       assign valid = act_valid_i;
       assign sel = act_sel_i;
       assign act = act_i[0];
-      assign wt_data = weights_i.data;
+      assign wt_data = wt_data_in;
       assign wt_ctrl = wt_ctrl_in;
     end else begin : gen_below
       assign valid   = valid_q[k-1];
@@ -110,9 +129,9 @@ module npu_systolic_array #(
     );
 
     if (k < int'(ArrayDim) - 1) begin : gen_pass
-      npu_pkg::line_t wt_data_q;  // on its way to the row below
+      logic [Passed-1:0] wt_data_q;  // on its way to the row below
       always_ff @(posedge row_clk) begin
-        if (|wt_ctrl.strip_valid) wt_data_q <= wt_data;
+        if (|wt_ctrl.strip_valid) wt_data_q <= wt_data[Bits-1-:Passed];
       end
     end
 
@@ -131,7 +150,7 @@ module npu_systolic_array #(
       .wt_set_i        (wt_ctrl.set),
       .wt_by_column_i  (wt_ctrl.by_column),
       .wt_line_i       (wt_ctrl.line),
-      .wt_data_i       (wt_data)
+      .wt_data_i       (wt_data[RowBits-1:0])
     );
   end
 
