@@ -59,18 +59,20 @@ module npu_gemm_writer
   end
 
   if (Lanes < 16) begin : gen_part
-    logic [3:0] byte_q, next;  // place of the beat in its word, of the one behind it
+    logic [3:0] byte_q;  // place of the beat in its word
+    logic [3:0] reach;  // bytes of a beat, minus 1
     word_t part_q;  // the beats in front of it, 0 from byte_q on
 
     always_comb begin
       unique case (beat_ctrl_i.out)
-        GemmOutInt16: next = byte_q + 4'(2 * Lanes);
-        GemmOutInt32: next = byte_q + 4'(4 * Lanes);
-        default:      next = byte_q + 4'(Lanes);
+        GemmOutInt16: reach = 4'(2 * Lanes - 1);
+        GemmOutInt32: reach = 4'(4 * Lanes - 1);
+        default:      reach = 4'(Lanes - 1);
       endcase
     end
 
-    assign full = next == '0 || beat_ctrl_i.last;
+    // Beats lie at multiples of their size.
+    assign full = (byte_q | reach) == '1 || beat_ctrl_i.last;
     assign word = part_q | words[$clog2(MaxWords)'(word_q&more)] << {byte_q, 3'b0};
 
     always_ff @(posedge clk_i) begin
@@ -78,7 +80,7 @@ module npu_gemm_writer
         byte_q <= '0;
         part_q <= '0;
       end else if (beat_valid_i && beat_ready_o) begin
-        byte_q <= full ? '0 : next;
+        byte_q <= full ? '0 : byte_q + reach + 4'd1;
         part_q <= full ? '0 : word;
       end
     end
