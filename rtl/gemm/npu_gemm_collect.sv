@@ -50,7 +50,6 @@ module npu_gemm_collect
 );
 
   localparam int unsigned ChannelLines = Edge * 8 / LineBytes;
-  localparam int unsigned DWords = Edge / 2;  // words of D in a row: two planes of int32
   localparam int unsigned ColumnW = $clog2(Edge);
 
   if ((Lanes & (Lanes - 1)) != 0 || Lanes < 1 || Lanes > Edge) begin : gen_bad_lanes
@@ -132,15 +131,16 @@ module npu_gemm_collect
   end
 
   // ---------------------------------------------------------------------------------------------
-  // Words from SRAM: the softmax sum and the planes of D
+  // Words from SRAM: the softmax sum and the second operand
   // ---------------------------------------------------------------------------------------------
   logic [5:0] columns_q;  // of the column tile
   logic words_ready, launch, tile_last;
-  logic [31:0] sum;
-  word_t [DWords-1:0] d;
+  row_factor_t factor;
+  logic [ColumnW-1:0] column;  // of the row, the first of the beat
 
   npu_gemm_row_words #(
-    .Edge(Edge)
+    .Edge (Edge),
+    .Lanes(Lanes)
   ) u_words (
     .clk_i,
     .rst_ni,
@@ -153,8 +153,9 @@ module npu_gemm_collect
     .more_i   (!tile_last),
     .ready_o  (words_ready),
     .launch_i (launch),
-    .sum_o    (sum),
-    .d_o      (d)
+    .factor_o (factor),
+    .column_i (column),
+    .second_o (beat_second_o)
   );
 
   // ---------------------------------------------------------------------------------------------
@@ -162,7 +163,6 @@ module npu_gemm_collect
   // ---------------------------------------------------------------------------------------------
   SumsT high_q;
   logic have_high_q, sums_complete, plane_q, row_last, column_last;
-  logic [ColumnW-1:0] column;  // of the row, the first of the beat
   logic [5:0] columns_left;
   logic beat_last;
 
@@ -275,28 +275,6 @@ module npu_gemm_collect
   // ---------------------------------------------------------------------------------------------
   // The beat
   // ---------------------------------------------------------------------------------------------
-  logic [15:0] recip;
-  logic [ 4:0] sum_msb;
-
-  npu_recip u_recip (
-    .sum_i  (sum),
-    .recip_o(recip),
-    .msb_o  (sum_msb)
-  );
-
-  // D in each of its forms
-  logic [Edge-1:0][31:0] d_high, d_low;
-  logic [Edge-1:0][15:0] d_half;
-  logic [Edge-1:0][ 7:0] d_byte;
-  always_comb begin
-    for (int unsigned c = 0; c < Edge; c++) begin
-      d_high[c] = d[c/4][32*(c%4)+:32];
-      d_low[c]  = d[Edge/4+c/4][32*(c%4)+:32];
-      d_half[c] = d[c/8][16*(c%8)+:16];
-      d_byte[c] = d[c/16][8*(c%16)+:8];
-    end
-  end
-
   always_comb begin
     beat_ctrl_o = '{
         addr: c_row_q + c_column_q + (plane_q ? op_i.m * op_i.c_pitch : 16'd0),
@@ -321,13 +299,8 @@ module npu_gemm_collect
           high: both_planes ? high_q[c] : sums_i[c],
           low: sums_i[c],
           bias: op_i.bias ? bias_q[c] : '0,
-          mult: use_sums ? recip : mult_q[c],
-          shift: use_sums ? 6'd16 + {1'b0, sum_msb} : shift_q[c]
-      };
-      beat_second_o[l] = '{
-          partial_high: d_high[c],
-          partial_low: d_low[c],
-          element: is_out16(op_i.out) ? d_half[c] : 16'($signed(d_byte[c]))
+          mult: use_sums ? factor.mult : mult_q[c],
+          shift: use_sums ? 6'd16 + {1'b0, factor.msb} : shift_q[c]
       };
     end
   end

@@ -120,6 +120,12 @@ package npu_gemm_pkg;
     logic [5:0]  shift;  // right shift
   } post_column_t;
 
+  // By what a row is requantised that has a softmax sum: mult * 2^-(16 + msb)
+  typedef struct packed {
+    logic [15:0] mult;
+    logic [4:0]  msb;
+  } row_factor_t;
+
   // What the second operand has for a column, in each form that it may have
   typedef struct packed {
     logic [31:0]        partial_high;  // partial sum; of the high bytes where A has 16 bits
