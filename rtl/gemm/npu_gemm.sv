@@ -100,8 +100,8 @@ module npu_gemm
   // ---------------------------------------------------------------------------------------------
   // Weights
   // ---------------------------------------------------------------------------------------------
-  logic param_in_valid, param_in_ready, param_valid, param_ready;
-  line_t param_in, param;
+  logic param_valid, param_ready;
+  line_t param;
   weights_t weights;
   logic tile_loaded, tile_used, share_wanted;
 
@@ -120,26 +120,12 @@ module npu_gemm
     .wants_o      (share_wanted),
     .rd_req_o     (rd_req_o[1:2]),
     .rd_rsp_i     (rd_rsp_i[1:2]),
-    .param_valid_o(param_in_valid),
-    .param_ready_i(param_in_ready),
-    .param_o      (param_in),
+    .param_valid_o(param_valid),
+    .param_ready_i(param_ready),
+    .param_o      (param),
     .weights_o    (weights),
     .tile_loaded_o(tile_loaded),
     .tile_used_i  (tile_used)
-  );
-
-  npu_fifo #(
-    .DataT(line_t),
-    .Depth(8)
-  ) u_params (
-    .clk_i,
-    .rst_ni,
-    .valid_i(param_in_valid),
-    .ready_o(param_in_ready),
-    .data_i (param_in),
-    .valid_o(param_valid),
-    .ready_i(param_ready),
-    .data_o (param)
   );
 
   // ---------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Brings together what one output row of a column tile needs, each part from its own queue: the row
-// of sums (two of them for a 16-bit operand A), the requantisation parameters, the words of the
-// second operand, and where the result goes. The row leaves in beats of as many columns as
+// Brings together what one output row of a column tile needs: the row of sums (two of them for a
+// 16-bit operand A), the factors of its columns (npu_gemm_params), the words of the second operand
+// (npu_gemm_row_words), and where the result goes. The row leaves in beats of as many columns as
 // post-processing has lanes; beats without a valid column are left out.
 
 module npu_gemm_collect
@@ -23,7 +23,7 @@ module npu_gemm_collect
   input  gemm_operation_t op_i,        // stable while op_valid_i
 
   input  logic  param_valid_i,  // stays until param_ready_o
-  output logic  param_ready_o,  // does not depend on param_valid_i
+  output logic  param_ready_o,  // room for one more; depends on no input
   input  line_t param_i,        // a line of table or parameters, stable while param_valid_i
 
   input  logic sums_valid_i,  // stays until sums_ready_o
@@ -49,26 +49,15 @@ module npu_gemm_collect
   output post_second_t [Lanes-1:0] beat_second_o  // second operand, if there is one
 );
 
-  localparam int unsigned ChannelLines = Edge * 8 / LineBytes;
   localparam int unsigned ColumnW = $clog2(Edge);
 
   if ((Lanes & (Lanes - 1)) != 0 || Lanes < 1 || Lanes > Edge) begin : gen_bad_lanes
     $fatal(1, "npu_gemm_collect: Lanes = %0d, must be a power of two up to %0d", Lanes, Edge);
   end
 
-  typedef enum logic [2:0] {
-    StIdle,
-    StTable,
-    StTensor,
-    StChannel,
-    StRows
-  } state_e;
-
-  state_e state_q, first_state, column_state;
-  logic [2:0] line_q;
   dim_t n_left_q, m_q;  // columns behind the column tile; rows in front of this one
   sram_addr_t c_row_q, c_column_q;
-  logic wide, raw_planes, both_planes, use_sums;
+  logic wide, raw_planes, both_planes;
 
   // Columns of a column tile, where so many are left
   function automatic logic [5:0] tile_columns(dim_t n_left);
@@ -77,66 +66,49 @@ module npu_gemm_collect
 
   assign wide = op_i.a_type inside {GemmAInt16, GemmAUint16};
   // Unrequantised sums of a 16-bit operand A are two planes of rows; otherwise they are combined.
-  assign raw_planes  = wide && !op_i.requant;
+  assign raw_planes = wide && !op_i.requant;
   assign both_planes = wide && op_i.requant;
-  assign use_sums    = op_i.requant && op_i.q == GemmQRow;
-
-  assign column_state = (op_i.requant && op_i.q == GemmQChannel) ? StChannel : StRows;
-  always_comb begin
-    if (op_i.activation) first_state = StTable;
-    else if (op_i.requant && op_i.q == GemmQTensor) first_state = StTensor;
-    else first_state = column_state;
-  end
 
   // ---------------------------------------------------------------------------------------------
-  // Parameters
+  // Factors of the columns
   // ---------------------------------------------------------------------------------------------
-  logic param_take, table_ready;
-  logic [1:0] word_q;  // of a line of the table
-  assign param_ready_o = (table_ready && word_q == 2'd3) || state_q == StTensor ||
-                         state_q == StChannel;
-  assign param_take = param_valid_i && param_ready_o;
-  assign table_ready = state_q == StTable && !pipe_busy_i;
-  assign table_write_o = param_valid_i && table_ready;
-  assign table_word_o = {line_q[1:0], word_q};
-  assign table_data_o = param_i[WordBits*32'(word_q)+:WordBits];
+  logic idle, rows;
+  logic launch, tile_last, column_last;  // the last beat of a row goes, of a column tile
+  logic [ColumnW-1:0] column;  // of the row, the first of the beat
+  column_factor_t [Lanes-1:0] factors;
+  factor_t common, of_row;
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) word_q <= '0;
-    else if (table_write_o) word_q <= word_q + 1'b1;
-  end
-
-  logic [Edge-1:0][31:0] bias_q;
-  logic [Edge-1:0][15:0] mult_q;
-  logic [Edge-1:0][ 5:0] shift_q;
-
-  always_ff @(posedge clk_i) begin
-    if (param_take && state_q == StChannel) begin
-      for (int unsigned c = 0; c < LineBytes / 8; c++) begin
-        bias_q[(LineBytes/8)*32'(line_q)+c]  <= param_i[64*c+:32];
-        mult_q[(LineBytes/8)*32'(line_q)+c]  <= param_i[64*c+32+:16];
-        shift_q[(LineBytes/8)*32'(line_q)+c] <= param_i[64*c+48+:6];
-      end
-    end else if (param_take && state_q == StTensor) begin
-      for (int unsigned c = 0; c < Edge; c++) begin
-        mult_q[c]  <= param_i[15:0];
-        shift_q[c] <= param_i[21:16];
-      end
-    end else if (state_q == StIdle) begin
-      for (int unsigned c = 0; c < Edge; c++) begin
-        mult_q[c]  <= op_i.mult;
-        shift_q[c] <= op_i.shift;
-      end
-    end
-  end
+  npu_gemm_params #(
+    .Edge (Edge),
+    .Lanes(Lanes)
+  ) u_params (
+    .clk_i,
+    .rst_ni,
+    .op_valid_i,
+    .op_i,
+    .param_valid_i,
+    .param_ready_o,
+    .param_i,
+    .pipe_busy_i,
+    .table_write_o,
+    .table_word_o,
+    .table_data_o,
+    .idle_o     (idle),
+    .rows_o     (rows),
+    .launch_i   (launch),
+    .tile_last_i(tile_last),
+    .op_last_i  (n_left_q == '0),
+    .column_i   (column),
+    .factors_o  (factors),
+    .common_o   (common)
+  );
 
   // ---------------------------------------------------------------------------------------------
   // Words from SRAM: the softmax sum and the second operand
   // ---------------------------------------------------------------------------------------------
   logic [5:0] columns_q;  // of the column tile
-  logic words_ready, launch, tile_last;
-  row_factor_t factor;
-  logic [ColumnW-1:0] column;  // of the row, the first of the beat
+  logic words_ready;
+  row_factor_t sum_factor;
 
   npu_gemm_row_words #(
     .Edge (Edge),
@@ -149,11 +121,11 @@ module npu_gemm_collect
     .word_valid_i,
     .word_ready_o,
     .word_i,
-    .enable_i (state_q == StRows),
+    .enable_i (rows),
     .more_i   (!tile_last),
     .ready_o  (words_ready),
     .launch_i (launch),
-    .factor_o (factor),
+    .factor_o (sum_factor),
     .column_i (column),
     .second_o (beat_second_o)
   );
@@ -162,15 +134,15 @@ module npu_gemm_collect
   // Sums
   // ---------------------------------------------------------------------------------------------
   SumsT high_q;
-  logic have_high_q, sums_complete, plane_q, row_last, column_last;
+  logic have_high_q, sums_complete, plane_q, row_last;
   logic [5:0] columns_left;
   logic beat_last;
 
   assign sums_complete = sums_valid_i && (have_high_q || !both_planes);
-  assign beat_valid_o  = state_q == StRows && sums_complete && words_ready;
+  assign beat_valid_o  = rows && sums_complete && words_ready;
   assign columns_left  = columns_q - 6'(column);
   assign launch        = beat_valid_o && beat_ready_i && beat_last;
-  assign sums_ready_o  = state_q == StRows && ((both_planes && !have_high_q) || launch);
+  assign sums_ready_o  = rows && ((both_planes && !have_high_q) || launch);
 
   assign row_last      = !raw_planes || plane_q;
   assign tile_last     = row_last && m_q + 1'b1 == op_i.m;
@@ -197,8 +169,6 @@ module npu_gemm_collect
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      state_q     <= StIdle;
-      line_q      <= '0;
       n_left_q    <= '0;
       columns_q   <= '0;
       m_q         <= '0;
@@ -208,52 +178,32 @@ module npu_gemm_collect
       have_high_q <= 1'b0;
       plane_q     <= 1'b0;
     end else begin
-      unique case (state_q)
-        StIdle: begin
-          line_q     <= '0;
-          n_left_q   <= op_i.n - dim_t'(tile_columns(op_i.n));
-          columns_q  <= tile_columns(op_i.n);
-          m_q        <= '0;
-          c_row_q    <= op_i.c;
-          c_column_q <= '0;
-          if (op_valid_i) state_q <= first_state;
+      if (idle) begin
+        n_left_q   <= op_i.n - dim_t'(tile_columns(op_i.n));
+        columns_q  <= tile_columns(op_i.n);
+        m_q        <= '0;
+        c_row_q    <= op_i.c;
+        c_column_q <= '0;
+      end
+      if (sums_valid_i && sums_ready_o && !launch) begin
+        high_q      <= sums_i;
+        have_high_q <= 1'b1;
+      end
+      if (launch) begin
+        have_high_q <= 1'b0;
+        plane_q     <= raw_planes && !plane_q;
+        if (row_last) begin
+          m_q     <= m_q + 1'b1;
+          c_row_q <= c_row_q + op_i.c_pitch;
         end
-        StTable, StTensor, StChannel:
-        if (param_take) begin
-          line_q <= line_q + 3'd1;
-          if (state_q == StTable && line_q == 3'd3) begin
-            line_q  <= '0;
-            state_q <= (op_i.requant && op_i.q == GemmQTensor) ? StTensor : column_state;
-          end else if (state_q == StTensor || (state_q == StChannel &&
-                                               line_q == 3'(ChannelLines - 1))) begin
-            line_q  <= '0;
-            state_q <= (state_q == StTensor) ? column_state : StRows;
-          end
-        end
-        StRows: begin
-          if (sums_valid_i && sums_ready_o && !launch) begin
-            high_q      <= sums_i;
-            have_high_q <= 1'b1;
-          end
-          if (launch) begin
-            have_high_q <= 1'b0;
-            plane_q     <= raw_planes && !plane_q;
-            if (row_last) begin
-              m_q     <= m_q + 1'b1;
-              c_row_q <= c_row_q + op_i.c_pitch;
-            end
-          end
-          if (column_last) begin
-            m_q        <= '0;
-            c_row_q    <= op_i.c;
-            c_column_q <= c_column_q + sram_addr_t'(c_tile_words);
-            n_left_q   <= n_left_q - dim_t'(tile_columns(n_left_q));
-            columns_q  <= tile_columns(n_left_q);
-            state_q    <= op_ready_o ? StIdle : column_state;
-          end
-        end
-        default: state_q <= StIdle;
-      endcase
+      end
+      if (column_last) begin
+        m_q        <= '0;
+        c_row_q    <= op_i.c;
+        c_column_q <= c_column_q + sram_addr_t'(c_tile_words);
+        n_left_q   <= n_left_q - dim_t'(tile_columns(n_left_q));
+        columns_q  <= tile_columns(n_left_q);
+      end
     end
   end
 
@@ -293,14 +243,18 @@ module npu_gemm_collect
         mul: op_i.mult,
         mul_shift: op_i.shift
     };
+    of_row = common;
+    if (op_i.q == GemmQRow)
+      of_row = '{shift: 6'd16 + {1'b0, sum_factor.msb}, mult: sum_factor.mult};
     for (int unsigned l = 0; l < Lanes; l++) begin
+      automatic factor_t factor = (op_i.q == GemmQChannel) ? factors[l].factor : of_row;
       automatic logic [ColumnW-1:0] c = column | ColumnW'(l);
       beat_columns_o[l] = '{
           high: both_planes ? high_q[c] : sums_i[c],
           low: sums_i[c],
-          bias: op_i.bias ? bias_q[c] : '0,
-          mult: use_sums ? factor.mult : mult_q[c],
-          shift: use_sums ? 6'd16 + {1'b0, factor.msb} : shift_q[c]
+          bias: op_i.bias ? factors[l].bias : '0,
+          mult: factor.mult,
+          shift: factor.shift
       };
     end
   end

@@ -120,6 +120,18 @@ package npu_gemm_pkg;
     logic [5:0]  shift;  // right shift
   } post_column_t;
 
+  // By what sums are requantised
+  typedef struct packed {
+    logic [5:0]  shift;  // right shift
+    logic [15:0] mult;   // unsigned multiplier
+  } factor_t;
+
+  // The same for a channel, in the order of the share's records
+  typedef struct packed {
+    factor_t     factor;
+    logic [31:0] bias;    // int32
+  } column_factor_t;
+
   // By what a row is requantised that has a softmax sum: mult * 2^-(16 + msb)
   typedef struct packed {
     logic [15:0] mult;

@@ -61,7 +61,7 @@ bind npu_gemm trace_probe #(
       &&
       u_sums.u_feeder.banks_q
       == '0,
-      parameter_waits: param_in_valid && !param_in_ready,
+      parameter_waits: param_valid && !param_ready,
       row_goes: u_sums.u_array.act_valid_i,
       default: '0
   }
