@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """FIFOs alone, against queues: order, full and empty, both at once, flush, several readers.
 
-And the clock of a block that sleeps, against a count of its edges.
+Also a queue whose reader sees all entries, and the clock of a block that sleeps, against a count of
+its edges.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tb.unit.world import UnitBench
 DEPTHS = (1, 2, 3, 4, 8, 5)
 """Of the FIFOs with one reader, as `unit_cells` has them; the last one has no flush."""
 SHARED_DEPTH, READERS = 4, 3
+WINDOW_DEPTH = 8
 REST = 4
 """Cycles for which the clock of a block runs on when the block has gone to sleep."""
 WORDS = 3
@@ -130,6 +132,32 @@ async def unit_cells_multicast(dut: Dut) -> None:
     queue = Queue(SHARED_DEPTH, [deque() for _ in range(READERS)])
     for cycle, (word, seen) in enumerate(zip(rows[:, 0].tolist(), shown.tolist(), strict=True)):
         check("multicast", queue, word & ~2, seen, cycle)
+
+
+@cocotb.test
+async def unit_cells_window(dut: Dut) -> None:
+    """A queue shows the entry that is asked for, and drops as many as it is told."""
+    unit = UnitBench.of(dut)
+    rows = driven(unit.random, 20_000)
+    shown = (await play(unit, rows))[:, len(DEPTHS) + READERS + 1]
+    entries: deque[int] = deque()
+    full = 0
+    for cycle, (word, seen) in enumerate(zip(rows[:, 0].tolist(), shown.tolist(), strict=True)):
+        at, data, ready = word >> 16 & 7, seen & 0xFFFF, len(entries) < WINDOW_DEPTH
+        actual = (seen >> 23 & 1, seen >> 22 & 1, seen >> 16 & 0x3F, data)
+        entry = entries[at] if at < len(entries) else data
+        expected = (int(ready), int(bool(entries)), len(entries), entry)
+        if actual != expected:
+            raise QueueError(
+                f"window, cycle {cycle}: expected ready, valid, count, entry {expected}, "
+                f"actual {actual}"
+            )
+        for _ in range(min(word >> 2 & 7, len(entries))):
+            entries.popleft()
+        if word & 1 and ready:
+            entries.append(word >> 16)
+        full += not ready
+    assert full > 100, f"the window was full in {full} cycles only"
 
 
 @cocotb.test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bench of the queues: FIFOs of several depths with and without flush, and one with three readers, all
-// with the same input. What an entry carries when it is not valid is of no interest. And of a block's
+// Bench of the queues: FIFOs of several depths with and without flush, one with three readers, and one
+// whose reader sees all entries, all with the same input. What an entry carries when it is not valid is of no interest. And of a block's
 // clock: its edges are counted.
 
 module unit_cells;
@@ -126,6 +126,36 @@ module unit_cells;
         };
   end
 
+  // As many go as the readiness says, if there are so many.
+  logic window_ready, window_valid;
+  logic [3:0] window_count, window_drop;
+  logic [15:0] window_data;
+  assign window_drop = (4'(drive.ready) > window_count) ? window_count : 4'(drive.ready);
+
+  npu_window_fifo #(
+    .DataT(logic [15:0]),
+    .Depth(8)
+  ) u_window (
+    .clk_i  (clk),
+    .rst_ni (rst_n),
+    .valid_i(drive.valid),
+    .ready_o(window_ready),
+    .data_i (drive.data),
+    .valid_o(window_valid),
+    .count_o(window_count),
+    .at_i   (drive.data[2:0]),
+    .data_o (window_data),
+    .drop_i (window_drop)
+  );
+
+  assign observed[NumFifos+NumReaders+1] = '{
+          ready: window_ready,
+          valid: window_valid,
+          count: 6'(window_count),
+          data: window_data,
+          default: '0
+      };
+
   logic block_clk;
   logic [15:0] edges_q;
 
@@ -142,6 +172,6 @@ module unit_cells;
   end
 
   assign observed[NumFifos+NumReaders] = '{data: edges_q, default: '0};
-  assign observed[11:NumFifos+NumReaders+1] = '0;
+  assign observed[11:NumFifos+NumReaders+2] = '0;
 
 endmodule
