@@ -6,7 +6,7 @@
 // its own serves results that do not belong to the rows; the two never arrive in the same cycle.
 
 module npu_row_writer #(
-  parameter int unsigned Depth = 4  // words that may wait for the SRAM, at least 1
+  parameter int unsigned Depth = 8  // words that may wait for the SRAM, at least 1; of 8 a memory
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
