@@ -36,7 +36,7 @@ module npu_rope_walk (
   } state_e;
 
   state_e state_q, state_next;
-  logic active_q, first_q;
+  logic active_q;
   logic [1:0] group_q;
   dim_t half_q, pairs_q, heads_q, heads_left_q, rows_left_q;  // pairs of the head from here on
   sram_addr_t pitch_q, turn_pitch_q, row_q, turn_row_q, head_q, a_q, b_q, turn_q;
@@ -81,7 +81,6 @@ module npu_rope_walk (
           group: group_q,
           pairs: (state_q != StTurn) ? '0 : (pairs_q <= 16'd4) ? pairs_q[2:0] : 3'd4,
           last: chunk_end,
-          first: first_q,
           head_last: head_end,
           row_last: row_end
       };
@@ -90,7 +89,6 @@ module npu_rope_walk (
     if (!rst_ni) begin
       active_q     <= 1'b0;
       state_q      <= StA;
-      first_q      <= 1'b0;
       group_q      <= '0;
       half_q       <= '0;
       pairs_q      <= '0;
@@ -108,7 +106,6 @@ module npu_rope_walk (
     end else begin
       if (start_i || fire) state_q <= state_next;
       if (new_head) begin
-        first_q <= 1'b1;
         group_q <= '0;
         pairs_q <= active_q ? half_q : op_i.cols >> 1;
         row_q   <= row_next;
@@ -142,7 +139,6 @@ module npu_rope_walk (
             turn_q  <= turn_q + 1'b1;
             pairs_q <= pairs_q - 16'd4;
             group_q <= chunk_end ? '0 : group_q + 1'b1;
-            if (chunk_end) first_q <= 1'b0;
           end
           default: b_q <= b_q + 1'b1;
         endcase

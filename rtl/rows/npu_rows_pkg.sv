@@ -76,7 +76,6 @@ package npu_rows_pkg;
     logic [1:0] group;      // cos/sin word: which four pairs of the chunk
     logic [2:0] pairs;      // valid ones of the four; zero for words of lanes
     logic       last;       // last group of the chunk
-    logic       first;      // first chunk of the head
     logic       head_last;  // last chunk of the head
     logic       row_last;   // last head of the row
   } rope_tag_t;
