@@ -3,19 +3,23 @@
 // Statistics of the norms: S1 = sum x and S2 = sum x^2 of a row, exact, then
 // V = max(1, N * S2 - S1^2 + E) and its reciprocal square root, in stages of their own beside the
 // rows, so that rows may follow each other without a gap. RMSNorm is the case of S1 = 0. The
-// results wait in order for the second pass. The walker never runs more than two rows ahead of it,
-// which bounds what can pile up here.
+// multipliers of V then give what the second pass needs: N and S1 times the reciprocal. The walker
+// never runs more than two rows ahead of that pass, which bounds what can pile up here.
 
-module npu_norm_stat (
+module npu_norm_stat #(
+  parameter int unsigned Lanes = 8  // columns that come at once
+) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input npu_pkg::dim_t        cols_i,       // columns of a row, N; steady during an operation
-  input logic                 rms_i,        // RMSNORM: S1 counts as zero; steady in an operation
-  input logic                 eps_valid_i,  // eps_i is known: a level; rows wait for it
-  input logic          [63:0] eps_i,        // E, unsigned, with eps_valid_i
+  // Columns of a row, N, at most 8192; steady during an operation
+  input logic [13:0] cols_i,
+  input logic        rms_i,        // RMSNORM: S1 counts as zero; steady in an operation
+  input logic        eps_valid_i,  // eps_i is known: a level; rows wait for it
+  input logic [63:0] eps_i,        // E, unsigned, with eps_valid_i
 
-  input npu_rows_pkg::norm_part_t part_i,  // octets of the summing pass
+  input npu_rows_pkg::norm_part_t part_i,  // columns of the summing pass
+  input logic [Lanes-1:0][31:0] square_i,  // their squares, unsigned, with part_i.valid
 
   output npu_rows_pkg::norm_result_t result_o,  // one per row
   input  logic                       pop_i      // taken; only with result_o.valid
@@ -23,24 +27,26 @@ module npu_norm_stat (
 
   import npu_rows_pkg::*;
 
-  norm_sum_t octet_sum, sum_q;
-  logic [43:0] sum2_q, octet_sum2;
-  logic row_done_q, take, take_ready, sum_ready, sum_valid, scale_ready, scale_valid;
+  norm_sum_t part_sum, sum_q, sum_head, sum;
+  logic [43:0] sum2_q, part_sum2, with_cols;
+  norm_sum_t with_sum;
+  logic row_done_q, take, take_ready, sum_ready, sum_valid;
 
   logic prod_valid_q, var_valid_q, rsqrt_valid;
-  logic [57:0] n_sum2_q, sum_sq_q;
+  logic [57:0] cols_prod, sum_prod, n_sum2_q, sum_sq_q;
   logic [64:0] variance, variance_q;
-  norm_scale_t rsqrt;
+  norm_scale_t scale;
+  logic scaled, scaled_q, finish;  // scaled: the scale of a row waits
+  norm_result_t result_q;
 
   always_comb begin
-    octet_sum2 = '0;
-    if (part_i.valid)
-      for (int unsigned l = 0; l < RowLanes; l++) octet_sum2 += 44'(part_i.square[l]);
+    part_sum2 = '0;
+    if (part_i.valid) for (int unsigned l = 0; l < Lanes; l++) part_sum2 += 44'(square_i[l]);
   end
 
   // Row sums
-  assign octet_sum  = rms_i ? '0 : norm_sum_t'(part_i.sum);
-  assign take_ready = !prod_valid_q || eps_valid_i;
+  assign part_sum   = rms_i ? '0 : norm_sum_t'(part_i.sum);
+  assign take_ready = (!prod_valid_q || eps_valid_i) && !scaled;
   assign take       = row_done_q && take_ready;
 
   always_ff @(posedge clk_i) begin
@@ -51,30 +57,37 @@ module npu_norm_stat (
     end else begin
       if (take) row_done_q <= 1'b0;
       if (part_i.valid) begin
-        sum_q      <= part_i.first ? octet_sum : sum_q + octet_sum;
-        sum2_q     <= part_i.first ? octet_sum2 : sum2_q + octet_sum2;
+        sum_q      <= part_i.first ? part_sum : sum_q + part_sum;
+        sum2_q     <= part_i.first ? part_sum2 : sum2_q + part_sum2;
         row_done_q <= part_i.last;
       end
     end
   end
 
+  // Products: for V, or with the reciprocal of its root
+  assign with_cols = scaled ? 44'(scale.recip) : sum2_q;
+  assign sum       = scaled ? sum_head : sum_q;
+  assign with_sum  = scaled ? norm_sum_t'({1'b0, scale.recip}) : sum_q;
+  assign cols_prod = 58'(cols_i) * 58'(with_cols);
+  assign sum_prod  = 58'(sum) * 58'(with_sum);
+
   // V
-  assign variance = 65'(n_sum2_q - sum_sq_q) + 65'(eps_i);
+  assign variance  = 65'(n_sum2_q - sum_sq_q) + 65'(eps_i);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       prod_valid_q <= 1'b0;
       var_valid_q  <= 1'b0;
     end else begin
-      if (take_ready) prod_valid_q <= row_done_q;
+      if (!prod_valid_q || eps_valid_i) prod_valid_q <= take;
       var_valid_q <= prod_valid_q && eps_valid_i;
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (take) begin
-      n_sum2_q <= 58'(cols_i) * 58'(sum2_q);
-      sum_sq_q <= 58'(sum_q) * 58'(sum_q);
+      n_sum2_q <= cols_prod;
+      sum_sq_q <= sum_prod;
     end
     if (prod_valid_q) variance_q <= (variance == '0) ? 65'd1 : variance;
   end
@@ -85,13 +98,13 @@ module npu_norm_stat (
     .valid_i(var_valid_q),
     .value_i(variance_q),
     .valid_o(rsqrt_valid),
-    .scale_o(rsqrt)
+    .scale_o(scale)
   );
 
-  // Results. S1 comes earlier than the scale of the same row.
+  // S1 waits for the scale of its row.
   npu_fifo #(
     .DataT(norm_sum_t),
-    .Depth(4)
+    .Depth(2)
   ) u_sums (
     .clk_i,
     .rst_ni,
@@ -99,25 +112,33 @@ module npu_norm_stat (
     .ready_o(sum_ready),
     .data_i (sum_q),
     .valid_o(sum_valid),
-    .ready_i(pop_i),
-    .data_o (result_o.sum)
+    .ready_i(finish),
+    .data_o (sum_head)
   );
 
-  npu_fifo #(
-    .DataT(norm_scale_t),
-    .Depth(4)
-  ) u_scales (
-    .clk_i,
-    .rst_ni,
-    .valid_i(rsqrt_valid),
-    .ready_o(scale_ready),
-    .data_i (rsqrt),
-    .valid_o(scale_valid),
-    .ready_i(pop_i),
-    .data_o (result_o.scale)
-  );
+  // Results. The scale of a row waits until the row before needs its own no more.
+  assign scaled   = rsqrt_valid || scaled_q;
+  assign finish   = scaled && (!result_q.valid || pop_i);
+  assign result_o = result_q;
 
-  assign result_o.valid = scale_valid;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      scaled_q <= 1'b0;
+      result_q <= '0;
+    end else begin
+      scaled_q <= scaled && !finish;
+      if (finish) begin
+        result_q <= '{
+            valid: 1'b1,
+            factor: cols_prod[28:0],
+            offset: sum_prod[44:0],
+            half: scale.half
+        };
+      end else if (pop_i) begin
+        result_q.valid <= 1'b0;
+      end
+    end
+  end
 
 `ifndef SYNTHESIS
   SumsTaken_A :
@@ -128,11 +149,14 @@ module npu_norm_stat (
   assert property (@(posedge clk_i) disable iff (!rst_ni) take |-> sum_ready)
   else $error("npu_norm_stat: no room for the sum of a row");
   ScaleRoom_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) rsqrt_valid |-> scale_ready)
-  else $error("npu_norm_stat: no room for the scale of a row");
+  assert property (@(posedge clk_i) disable iff (!rst_ni) rsqrt_valid |-> !scaled_q)
+  else $error("npu_norm_stat: the scale of a row comes while another one waits");
   SumBeforeScale_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) scale_valid |-> sum_valid)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) scaled |-> sum_valid)
   else $error("npu_norm_stat: the scale of a row came before its sum");
+  ColsFit_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) part_i.valid |-> cols_i <= 14'd8192)
+  else $error("npu_norm_stat: a row has more columns than the products are wide for");
   PopOnlyValid_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) pop_i |-> result_o.valid)
   else $error("npu_norm_stat: a result is taken that is not there");

@@ -24,13 +24,16 @@ module npu_nrm #(
   input  logic                       wr_ready_i, // taken; may depend on wr_req_o.valid
 
   input  npu_stream_pkg::share_line_t share_i,  // lines of the share
-  output npu_stream_pkg::share_take_t share_o   // which of them it takes
+  // Ready: from registers, at most in every second cycle
+  output npu_stream_pkg::share_take_t share_o
 );
 
   import npu_pkg::*;
   import npu_sram_pkg::*;
   import npu_operation_pkg::*;
   import npu_rows_pkg::*;
+
+  localparam int unsigned Lanes = 8;  // columns in a cycle
 
   // Instruction
   logic busy_q, rope_q, is_rope, start, finished;
@@ -44,7 +47,10 @@ module npu_nrm #(
   row_tag_t step_tag, fetch_tag;
   word_t fetch_word;
   rope_work_t work;
-  rope_products_t products;
+  logic [Lanes-1:0][7:0] work_lanes;
+  rope_turn_t [Lanes/2-1:0] work_turns;
+  rope_product_t [Lanes-1:0] products;
+  logic streaming;
 
   // Results
   logic write_ready, write_empty;
@@ -59,7 +65,7 @@ module npu_nrm #(
   assign status_o.busy = busy_q;
   // A write is refused, or no word is read while a read is refused or the stream is late.
   assign status_o.stall = (wr_req_o.valid && !wr_ready_i) ||
-                   (rd_req_o.valid ? !rd_rsp_i.ready : share_o.ready && !share_i.valid);
+                   (rd_req_o.valid ? !rd_rsp_i.ready : streaming && !share_i.valid);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -74,6 +80,7 @@ module npu_nrm #(
   end
 
   npu_norm #(
+    .Lanes  (Lanes),
     .NormMax(NormMax)
   ) u_norm (
     .clk_i,
@@ -92,12 +99,17 @@ module npu_nrm #(
     .word_ready_i (write_ready),
     .share_i,
     .share_o,
+    .streaming_o  (streaming),
     .rope_i       (rope_q),
     .work_i       (work),
+    .work_lanes_i (work_lanes),
+    .work_turns_i (work_turns),
     .products_o   (products)
   );
 
-  npu_rope u_rope (
+  npu_rope #(
+    .Pairs(Lanes / 2)
+  ) u_rope (
     .clk_i,
     .rst_ni,
     .start_i      (start && is_rope),
@@ -111,6 +123,8 @@ module npu_nrm #(
     .fetch_tag_i  (fetch_tag.rope),
     .fetch_word_i (fetch_word),
     .work_o       (work),
+    .work_lanes_o (work_lanes),
+    .work_turns_o (work_turns),
     .products_i   (products),
     .word_o       (rope_word),
     .word_ready_i (write_ready)
@@ -165,7 +179,7 @@ module npu_nrm #(
   ))
   else $error("npu_nrm: a read is withdrawn or changed before it is granted");
   DoneWithShare_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) finished |-> !share_o.ready)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) finished |-> !streaming)
   else $error("npu_nrm: done before the share is taken");
   OneAtATime_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) !(norm_busy && rope_busy))

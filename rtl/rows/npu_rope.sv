@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ROPE: turns pairs of int8 lanes by the angles of their row's cos/sin pairs, in halves or
-// neighbours, four pairs per cycle. A walker issues words of lanes and of cos/sin pairs, the
+// neighbours, two or four pairs per cycle. A walker issues words of lanes and of cos/sin pairs, the
 // datapath turns, the packer puts words together. Words are fetched and stored by the engine around
 // this, and the multipliers are those of the norms.
 
-module npu_rope (
+module npu_rope #(
+  parameter int unsigned Pairs = 4  // pairs in a cycle, 2 or 4
+) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
@@ -24,8 +26,10 @@ module npu_rope (
 
   // Multipliers
   output npu_rows_pkg::rope_work_t work_o,  // what they do in this cycle
+  output logic [2*Pairs-1:0][7:0] work_lanes_o,  // int8, with work_o.load
+  output npu_rows_pkg::rope_turn_t [Pairs-1:0] work_turns_o,  // with work_o.multiply
   // From the cycle after work_o.multiply to that of the next
-  input npu_rows_pkg::rope_products_t products_i,
+  input npu_rows_pkg::rope_product_t [2*Pairs-1:0] products_i,
 
   // Words of the output
   output npu_sram_pkg::sram_wr_req_t word_o,       // 16 lanes of int8; stays until ready
@@ -39,7 +43,7 @@ module npu_rope (
   dim_t last_pair;
   logic walk_active, turn_valid, turn_ready, turn_empty, pack_empty;
   rope_tag_t turn_tag;
-  logic [3:0][7:0] turn_a, turn_b;
+  logic [Pairs-1:0][7:0] turn_a, turn_b;
 
   assign busy_o = walk_active || !turn_empty || !pack_empty;
 
@@ -74,7 +78,9 @@ module npu_rope (
     .step_tag_o
   );
 
-  npu_rope_turn u_turn (
+  npu_rope_turn #(
+    .Pairs(Pairs)
+  ) u_turn (
     .clk_i,
     .rst_ni,
     .neighbours_i(form_q.pairs),
@@ -84,6 +90,8 @@ module npu_rope (
     .tag_i       (fetch_tag_i),
     .word_i      (fetch_word_i),
     .work_o,
+    .work_lanes_o,
+    .work_turns_o,
     .products_i,
     .valid_o     (turn_valid),
     .ready_i     (turn_ready),
@@ -93,7 +101,9 @@ module npu_rope (
     .empty_o     (turn_empty)
   );
 
-  npu_rope_pack u_pack (
+  npu_rope_pack #(
+    .Pairs(Pairs)
+  ) u_pack (
     .clk_i,
     .rst_ni,
     .start_i,

@@ -88,21 +88,17 @@ package npu_rows_pkg;
     npu_pkg::sram_addr_t words;       // of a head
   } rope_form_t;
 
-  typedef logic [15:0][7:0] lanes_t;
-
-  // ROPE works on the multipliers of the norms: four pairs of lanes, the first ones and then the
+  // ROPE works on the multipliers of the norms: some pairs of lanes, the first ones and then the
   // second ones, each times the cosine and times the sine of its pair.
-  typedef logic [3:0][1:0][15:0] turns_t;  // cos and sin of four pairs, int16
-
   typedef struct packed {
-    logic                     load;      // the lanes become operands
-    logic [RowLanes-1:0][7:0] lanes;     // int8, with load
-    logic                     multiply;  // the products of the operands are taken
-    turns_t                   turns;     // with multiply
+    logic load;      // lanes become operands
+    logic multiply;  // the products of the operands are taken
   } rope_work_t;
 
-  // After multiply, until the next one: each lane times cos and sin, signed
-  typedef logic [RowLanes-1:0][1:0][23:0] rope_products_t;
+  typedef logic [1:0][15:0] rope_turn_t;  // cos and sin of a pair, int16
+
+  // After multiply, until the next one: a lane times cos and sin, signed
+  typedef logic [1:0][23:0] rope_product_t;
 
   // The engine of norms and ROPE; one of the two counts.
   typedef struct packed {
@@ -110,8 +106,7 @@ package npu_rows_pkg;
     rope_tag_t rope;
   } row_tag_t;
 
-  // What the first pass over a row leaves for the second: S1, and recip / 2^(6 + j), by which
-  // d = N * x - S1 is multiplied.
+  // Sum of a row, S1; and recip / 2^(6 + j), by which d = N * x - S1 is multiplied.
   typedef logic signed [28:0] norm_sum_t;
 
   typedef struct packed {
@@ -119,20 +114,20 @@ package npu_rows_pkg;
     logic [5:0]  half;   // j
   } norm_scale_t;
 
-  // An octet of the summing pass, to the statistics
+  // Columns of the summing pass, to the statistics
   typedef struct packed {
-    logic                      valid;   // at most one per cycle; never refused
-    logic                      first;   // first of its row, with valid
-    logic                      last;    // last of its row, with valid
-    logic signed [18:0]        sum;     // sum of its columns, exact, with valid
-    logic [RowLanes-1:0][31:0] square;  // square of each column, unsigned, with valid
+    logic               valid;  // at most one per cycle; never refused
+    logic               first;  // first of their row, with valid
+    logic               last;   // last of their row, with valid
+    logic signed [18:0] sum;    // sum of the columns, exact, with valid
   } norm_part_t;
 
-  // Statistics of a row
+  // What the first pass over a row leaves for the second: d * recip = factor * x - offset
   typedef struct packed {
-    logic        valid;  // of the oldest row, known; stays until it is taken, all stable
-    norm_sum_t   sum;    // S1, zero for RMSNORM; with valid
-    norm_scale_t scale;  // recip and j, with valid
+    logic               valid;   // of the oldest row, known; stays until it is taken, all stable
+    logic [28:0]        factor;  // N * recip, with valid
+    logic signed [44:0] offset;  // S1 * recip, zero for RMSNORM; with valid
+    logic [5:0]         half;    // j, with valid
   } norm_result_t;
 
   // Normalisation parameters of one column, as they lie in the share.

@@ -12,7 +12,8 @@ module npu_rsqrt (
   input logic [64:0] value_i,  // V, not zero, with valid_i
 
   output logic                      valid_o,  // two cycles after valid_i; cannot be held off
-  output npu_rows_pkg::norm_scale_t scale_o   // recip and j of the value, with valid_o
+  // recip and j of the value, from valid_o until two cycles after the next valid_i
+  output npu_rows_pkg::norm_scale_t scale_o
 );
 
   localparam int unsigned FirstIdx = 64;

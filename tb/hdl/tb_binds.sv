@@ -25,7 +25,7 @@ bind npu_softmax trace_probe #(
 ) u_probe (.trace_i(`ROW_ENGINE(1'b0)));
 bind npu_nrm trace_probe #(
   .TraceT(trace_pkg::engine_trace_t)
-) u_probe (.trace_i(`ROW_ENGINE(share_o.ready && !share_i.valid)));
+) u_probe (.trace_i(`ROW_ENGINE(streaming && !share_i.valid)));
 bind npu_vec trace_probe #(
   .TraceT(trace_pkg::engine_trace_t)
 ) u_probe (.trace_i(`ROW_ENGINE(table_streaming && !share_i.valid)));
