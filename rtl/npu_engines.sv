@@ -242,7 +242,8 @@ module npu_engines
   );
 
   npu_nrm #(
-    .NormMax(NormMax)
+    .ArrayDim(ArrayDim),
+    .NormMax (NormMax)
   ) u_nrm (
     .clk_i     (clk[EngNrm]),
     .rst_ni,

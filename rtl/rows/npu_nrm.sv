@@ -4,8 +4,10 @@
 // ports between them, on the same multipliers. One instruction at a time.
 
 module npu_nrm #(
+  parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
   // Longest row of a norm in columns, a multiple of 16 from 32 to 8192
-  parameter int unsigned NormMax = 8192
+  parameter int unsigned NormMax = 8192,
+  localparam int unsigned Lanes = (ArrayDim < 16) ? 4 : 8  // columns in a cycle
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -24,7 +26,7 @@ module npu_nrm #(
   input  logic                       wr_ready_i, // taken; may depend on wr_req_o.valid
 
   input  npu_stream_pkg::share_line_t share_i,  // lines of the share
-  // Ready: from registers, at most in every second cycle
+  // Ready: from registers, at most in every second cycle, or fourth with four lanes
   output npu_stream_pkg::share_take_t share_o
 );
 
@@ -32,8 +34,6 @@ module npu_nrm #(
   import npu_sram_pkg::*;
   import npu_operation_pkg::*;
   import npu_rows_pkg::*;
-
-  localparam int unsigned Lanes = 8;  // columns in a cycle
 
   // Instruction
   logic busy_q, rope_q, is_rope, start, finished;

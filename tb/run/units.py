@@ -27,6 +27,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "cop_split": ("cop", {"cop_id_width": 3, "cop_hartid_width": 32, "cop_split": True}),
     "cop_two": ("cop", {"cop_sources": 2, "cop_id_width": 32, "cop_hartid_width": 5}),
     "gemm_a4": ("gemm", {"array_dim": 4}),
+    "nrm_a8": ("nrm", {"array_dim": 8}),
     "softmax_a8": ("softmax", {"array_dim": 8}),
     "vec_a8": ("vec", {"array_dim": 8}),
 }

@@ -2,13 +2,16 @@
 //
 // Bench of the norms and RoPE alone.
 
-module unit_nrm;
+module unit_nrm
   import npu_pkg::*;
   import npu_isa_pkg::*;
+#(
+  parameter int unsigned ArrayDim = 16  // rows and columns of the systolic array: 4, 8, 16 or 32
+);
 
   unit_engine_if bench ();
 
-  unit_engine u_engine (.bench);
+  unit_engine #(.ArrayDim(ArrayDim)) u_engine (.bench);
 
   logic ready;
   engine_status_t status;
@@ -17,7 +20,9 @@ module unit_nrm;
   assign bench.done     = NumEngines'(status.done) << EngNrm;
   assign bench.argmax   = '0;
 
-  npu_nrm u_nrm (
+  npu_nrm #(
+    .ArrayDim(ArrayDim)
+  ) u_nrm (
     .clk_i     (bench.clk),
     .rst_ni    (bench.rst_n),
     .op_valid_i(bench.op_valid[EngNrm]),
