@@ -6,6 +6,7 @@
 // its own serves results that do not belong to the rows; the two never arrive in the same cycle.
 
 module npu_row_writer #(
+  parameter bit Side = 1'b1,  // there are words with addresses of their own
   parameter int unsigned Depth = 8  // words that may wait for the SRAM, at least 1; of 8 a memory
 ) (
   input logic clk_i,  // clock
@@ -19,7 +20,7 @@ module npu_row_writer #(
   // Words in; both entries share the ready
   output logic                       ready_o,  // room for one more; depends on no input
   input  npu_pkg::row_word_t         word_i,   // may be withdrawn before ready_o
-  // A word with its own address, in a cycle without word_i.valid
+  // A word with its own address, in a cycle without word_i.valid; never without Side
   input  npu_sram_pkg::sram_wr_req_t side_i,
 
   output logic empty_o,  // no word waits: all that came are in SRAM
@@ -37,10 +38,11 @@ module npu_row_writer #(
 
   npu_pkg::sram_addr_t addr_q, next_row_q, pitch_q;
   entry_t head, entry;
-  logic valid;
+  logic valid, side;
 
-  assign entry.addr = side_i.valid ? side_i.addr : addr_q;
-  assign entry.data = side_i.valid ? side_i.data : word_i.data;
+  assign side       = Side && side_i.valid;
+  assign entry.addr = side ? side_i.addr : addr_q;
+  assign entry.data = side ? side_i.data : word_i.data;
   assign empty_o    = !valid;
   assign wr_req_o   = '{valid: valid, addr: head.addr, data: head.data};
 
@@ -65,7 +67,7 @@ module npu_row_writer #(
   ) u_words (
     .clk_i,
     .rst_ni,
-    .valid_i(word_i.valid || side_i.valid),
+    .valid_i(word_i.valid || side),
     .ready_o,
     .data_i (entry),
     .valid_o(valid),
@@ -74,6 +76,11 @@ module npu_row_writer #(
   );
 
 `ifndef SYNTHESIS
+  if (!Side) begin : gen_rows_only
+    NoSide_A :
+    assert property (@(posedge clk_i) disable iff (!rst_ni) !side_i.valid)
+    else $error("npu_row_writer: a side word where there are none");
+  end
   OneWord_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) !(word_i.valid && side_i.valid))
   else $error("npu_row_writer: a word of the rows and a side word at once");

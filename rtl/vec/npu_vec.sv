@@ -144,7 +144,9 @@ module npu_vec #(
     .empty_o     (lanes_empty)
   );
 
-  npu_row_writer u_writer (
+  npu_row_writer #(
+    .Side(1'b0)
+  ) u_writer (
     .clk_i,
     .rst_ni,
     .start_i(start),
