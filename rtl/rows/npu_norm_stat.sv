@@ -89,7 +89,10 @@ module npu_norm_stat #(
       n_sum2_q <= cols_prod;
       sum_sq_q <= sum_prod;
     end
-    if (prod_valid_q) variance_q <= (variance == '0) ? 65'd1 : variance;
+    if (prod_valid_q) begin
+      variance_q <= variance;
+      if (variance == '0) variance_q[0] <= 1'b1;
+    end
   end
 
   npu_rsqrt u_rsqrt (

@@ -49,6 +49,7 @@ module npu_rope_turn #(
 
   typedef logic [Pairs-1:0][7:0] part_t;
   typedef part_t [Parts-1:0] parts_t;
+  typedef part_t [2*Parts-1:0] seconds_t;
   typedef logic [2*Pairs-1:0][7:0] lanes_t;
 
   if (Pairs != 2 && Pairs != 4) begin : gen_bad_pairs
@@ -57,9 +58,10 @@ module npu_rope_turn #(
 
   logic advance, group, more, beat_q;  // more: another beat for pairs of the same word
   parts_t a_q, older_q, newer_q;  // first lanes; second lanes
-  parts_t [1:0] seconds;
+  seconds_t seconds;
+  logic alone_q;  // second lanes are all in the newer word
   logic [PartW-1:0] part;
-  logic [PartW:0] second, behind;
+  logic [PartW:0] from_tail, second, behind;
   part_t a, b;
   lanes_t together, apart;  // neighbours; second lanes of two parts
 
@@ -85,26 +87,25 @@ module npu_rope_turn #(
     end
   end
 
-  // Lanes. A chunk's second lanes begin at byte `tail` of the older word.
+  // Lanes. A chunk's second lanes begin at byte `tail` of the older word, or of the newer one where
+  // they end in a word that was there before the first lanes came, or came with them.
   always_ff @(posedge clk_i) begin
     if (advance && valid_i) begin
-      if (tag_i.load_a) begin
-        a_q     <= parts_t'(word_i);
-        older_q <= newer_q;
-        if (tag_i.load_b) older_q <= parts_t'(word_i);
-      end else if (tag_i.load_b) begin
+      if (tag_i.load_a) a_q <= parts_t'(word_i);
+      if (tag_i.load_b) begin
         newer_q <= parts_t'(word_i);
+        older_q <= newer_q;
       end
+      if (tag_i.load_a || tag_i.load_b) alone_q <= tag_i.load_a;
     end
   end
 
   assign part = (Pairs == 4) ? PartW'(tag_i.group) : PartW'({tag_i.group, beat_q});
-  assign second = (PartW + 1)'(part) + tail_i[4:OffsetW];
-  assign seconds = '{newer_q, older_q};
+  assign from_tail = (PartW + 1)'(part) + tail_i[4:OffsetW];
+  assign second = {from_tail[PartW] || alone_q, from_tail[PartW-1:0]};
   assign behind = second + 1'b1;
-  assign apart = lanes_t'({
-    seconds[behind[PartW]][behind[PartW-1:0]], seconds[second[PartW]][second[PartW-1:0]]
-  });
+  assign seconds = seconds_t'({newer_q, older_q});
+  assign apart = lanes_t'({seconds[behind], seconds[second]});
   assign together = lanes_t'({a_q[{part[PartW-2:0], 1'b1}], a_q[{part[PartW-2:0], 1'b0}]});
 
   always_comb begin
