@@ -113,7 +113,8 @@ module npu_norm #(
   );
 
   npu_norm_stat #(
-    .Lanes(Lanes)
+    .Lanes  (Lanes),
+    .NormMax(NormMax)
   ) u_stat (
     .clk_i,
     .rst_ni,
@@ -128,7 +129,8 @@ module npu_norm #(
   );
 
   npu_norm_pipe #(
-    .Lanes(Lanes)
+    .Lanes  (Lanes),
+    .NormMax(NormMax)
   ) u_pipe (
     .clk_i,
     .rst_ni,

@@ -9,7 +9,8 @@
 // has its products from the first and the last multipliers.
 
 module npu_norm_pipe #(
-  parameter int unsigned Lanes = 8  // columns of a slice, 4 or 8
+  parameter int unsigned Lanes   = 8,    // columns of a slice, 4 or 8
+  parameter int unsigned NormMax = 8192  // longest row in columns, at most 8192
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -56,6 +57,8 @@ module npu_norm_pipe #(
   localparam int unsigned Beats = RowLanes / Lanes;
   localparam int unsigned Slices = 16 / Lanes;  // of int8 in a word
   localparam int unsigned PlaceW = $clog2(Slices);
+  localparam int unsigned FactorW = $clog2(NormMax) + 17;  // of N * R, signed
+  localparam int unsigned ScaledW = FactorW + 17;  // of d * R
 
   typedef struct packed {
     logic             last;
@@ -86,14 +89,14 @@ module npu_norm_pipe #(
   logic prod_last_q;
   logic [PlaceW-1:0] prod_place_q;  // in a word
   logic [5:0] scaled_half_q;
-  logic [Lanes-1:0][46:0] scaled_q;
+  logic [Lanes-1:0][ScaledW-1:0] scaled_q;
   logic [Lanes-1:0][19:0] quot_q;
   norm_halves_t [Lanes-1:0] prod_q;
   norm_record_t [Lanes-1:0] record_q;
 
   // Factors
-  logic [Lanes-1:0][29:0] scale_factor;
-  logic signed [44:0] offset;
+  logic [Lanes-1:0][FactorW-1:0] scale_factor;
+  logic signed [ScaledW-3:0] offset;
   logic [Lanes-1:0][16:0] prod_factor;
   logic [Lanes-1:0][5:0] prod_shift;
 
@@ -146,15 +149,15 @@ module npu_norm_pipe #(
   end
 
   // Factors
-  assign offset = (unpack_sum_q || rope_i) ? '0 : stat_i.offset;
+  assign offset = (unpack_sum_q || rope_i) ? '0 : (ScaledW - 2)'(stat_i.offset);
 
   always_comb begin
     for (int unsigned l = 0; l < Lanes; l++) begin
-      scale_factor[l] = unpack_sum_q ? 30'($signed(unpack_q[l])) : {1'b0, stat_i.factor};
+      scale_factor[l] = unpack_sum_q ? FactorW'($signed(unpack_q[l])) : FactorW'(stat_i.factor);
       prod_factor[l]  = {1'b0, record_i[l].gain};
       prod_shift[l]   = record_i[l].shift;
       if (rope_i) begin
-        scale_factor[l] = 30'($signed(work_turns_i[l%(Lanes/2)][0]));
+        scale_factor[l] = FactorW'($signed(work_turns_i[l%(Lanes/2)][0]));
         prod_factor[l]  = 17'($signed(work_turns_i[l%(Lanes/2)][1]));
         prod_shift[l]   = '0;
       end
@@ -201,13 +204,14 @@ module npu_norm_pipe #(
     end
     if ((front && unpack_valid_q) || work_i.multiply) begin
       for (int unsigned l = 0; l < Lanes; l++) begin
-        scaled_q[l] <= 47'($signed(unpack_q[l])) * 47'($signed(scale_factor[l])) - 47'(offset);
+        scaled_q[l] <= ScaledW'($signed(unpack_q[l])) * ScaledW'($signed(scale_factor[l])) -
+            ScaledW'(offset);
       end
     end
     if (back && scaled_valid_q) quot_tag_q <= scaled_tag_q;
     if ((back && scaled_valid_q) || work_i.load) begin
       for (int unsigned l = 0; l < Lanes; l++) begin
-        quot_q[l] <= round_saturate_20(scaled_q[l], scaled_half_q + 6'd2);
+        quot_q[l] <= round_saturate_20(47'($signed(scaled_q[l])), scaled_half_q + 6'd2);
         if (rope_i) quot_q[l] <= 20'($signed(work_lanes_i[l]));
       end
     end

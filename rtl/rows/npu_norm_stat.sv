@@ -7,7 +7,8 @@
 // never runs more than two rows ahead of that pass, which bounds what can pile up here.
 
 module npu_norm_stat #(
-  parameter int unsigned Lanes = 8  // columns that come at once
+  parameter int unsigned Lanes   = 8,    // columns that come at once
+  parameter int unsigned NormMax = 8192  // longest row in columns, at most 8192
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
@@ -27,13 +28,19 @@ module npu_norm_stat #(
 
   import npu_rows_pkg::*;
 
-  norm_sum_t part_sum, sum_q, sum_head, sum;
-  logic [43:0] sum2_q, part_sum2, with_cols;
-  norm_sum_t with_sum;
+  localparam int unsigned MaxW = $clog2(NormMax);
+  localparam int unsigned SumW = MaxW + 16;  // of S1, signed
+  localparam int unsigned Sum2W = MaxW + 31;  // of S2
+  localparam int unsigned ProdW = 2 * MaxW + 32;  // of S1^2 and N * S2
+
+  typedef logic signed [SumW-1:0] sum_t;
+
+  sum_t part_sum, sum_q, sum_head, sum, with_sum;
+  logic [Sum2W-1:0] sum2_q, part_sum2, with_cols;
   logic row_done_q, take, take_ready, sum_ready, sum_valid;
 
   logic prod_valid_q, var_valid_q, rsqrt_valid;
-  logic [57:0] cols_prod, sum_prod, n_sum2_q, sum_sq_q;
+  logic [ProdW-1:0] cols_prod, sum_prod, n_sum2_q, sum_sq_q;
   logic [64:0] variance, variance_q;
   norm_scale_t scale;
   logic scaled, scaled_q, finish;  // scaled: the scale of a row waits
@@ -41,11 +48,11 @@ module npu_norm_stat #(
 
   always_comb begin
     part_sum2 = '0;
-    if (part_i.valid) for (int unsigned l = 0; l < Lanes; l++) part_sum2 += 44'(square_i[l]);
+    if (part_i.valid) for (int unsigned l = 0; l < Lanes; l++) part_sum2 += Sum2W'(square_i[l]);
   end
 
   // Row sums
-  assign part_sum   = rms_i ? '0 : norm_sum_t'(part_i.sum);
+  assign part_sum   = rms_i ? '0 : sum_t'(part_i.sum);
   assign take_ready = (!prod_valid_q || eps_valid_i) && !scaled;
   assign take       = row_done_q && take_ready;
 
@@ -65,11 +72,11 @@ module npu_norm_stat #(
   end
 
   // Products: for V, or with the reciprocal of its root
-  assign with_cols = scaled ? 44'(scale.recip) : sum2_q;
+  assign with_cols = scaled ? Sum2W'(scale.recip) : sum2_q;
   assign sum       = scaled ? sum_head : sum_q;
-  assign with_sum  = scaled ? norm_sum_t'({1'b0, scale.recip}) : sum_q;
-  assign cols_prod = 58'(cols_i) * 58'(with_cols);
-  assign sum_prod  = 58'(sum) * 58'(with_sum);
+  assign with_sum  = scaled ? sum_t'({1'b0, scale.recip}) : sum_q;
+  assign cols_prod = ProdW'(cols_i[MaxW:0]) * ProdW'(with_cols);
+  assign sum_prod  = ProdW'(sum) * ProdW'(with_sum);
 
   // V
   assign variance  = 65'(n_sum2_q - sum_sq_q) + 65'(eps_i);
@@ -106,7 +113,7 @@ module npu_norm_stat #(
 
   // S1 waits for the scale of its row.
   npu_fifo #(
-    .DataT(norm_sum_t),
+    .DataT(sum_t),
     .Depth(2)
   ) u_sums (
     .clk_i,
@@ -133,8 +140,8 @@ module npu_norm_stat #(
       if (finish) begin
         result_q <= '{
             valid: 1'b1,
-            factor: cols_prod[28:0],
-            offset: sum_prod[44:0],
+            factor: 29'(cols_prod[MaxW+15:0]),
+            offset: 45'($signed(sum_prod[SumW+15:0])),
             half: scale.half
         };
       end else if (pop_i) begin
@@ -158,7 +165,7 @@ module npu_norm_stat #(
   assert property (@(posedge clk_i) disable iff (!rst_ni) scaled |-> sum_valid)
   else $error("npu_norm_stat: the scale of a row came before its sum");
   ColsFit_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) part_i.valid |-> cols_i <= 14'd8192)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) part_i.valid |-> 32'(cols_i) <= NormMax)
   else $error("npu_norm_stat: a row has more columns than the products are wide for");
   PopOnlyValid_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) pop_i |-> result_o.valid)

@@ -106,9 +106,7 @@ package npu_rows_pkg;
     rope_tag_t rope;
   } row_tag_t;
 
-  // Sum of a row, S1; and recip / 2^(6 + j), by which d = N * x - S1 is multiplied.
-  typedef logic signed [28:0] norm_sum_t;
-
+  // recip / 2^(6 + j), by which d = N * x - S1 is multiplied
   typedef struct packed {
     logic [15:0] recip;
     logic [5:0]  half;   // j
