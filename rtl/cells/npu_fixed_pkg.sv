@@ -57,25 +57,4 @@ package npu_fixed_pkg;
     return round_narrow(shift_narrow(x, shift), is_16);
   endfunction
 
-  // The same, saturated to 20 bits, of a product of 47
-  function automatic logic signed [19:0] round_saturate_20(logic signed [46:0] x,
-                                                           logic [5:0] shift);
-    logic negative, fits;
-    logic signed [47:0] y, above;
-    negative = x[46];
-    fits     = 1'b1;
-    y        = {x, 1'b0};
-    for (int unsigned step = 32; step != 0; step >>= 1) begin
-      if ((32'(shift) & step) != 0) y >>>= step;
-      if (step < 28) begin
-        above = y >>> (19 + step);
-        fits &= above == {48{negative}};
-        y = (y <<< (28 - step)) >>> (28 - step);
-      end
-    end
-    if (!fits) return {negative, {19{!negative}}};
-    if (y[20:1] == 20'h7ffff) return 20'h7ffff;
-    return y[20:1] + 20'(y[0]);
-  endfunction
-
 endpackage

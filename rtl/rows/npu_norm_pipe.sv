@@ -51,7 +51,6 @@ module npu_norm_pipe #(
 );
 
   import npu_pkg::*;
-  import npu_fixed_pkg::*;
   import npu_rows_pkg::*;
 
   localparam int unsigned Beats = RowLanes / Lanes;
@@ -211,7 +210,7 @@ module npu_norm_pipe #(
     if (back && scaled_valid_q) quot_tag_q <= scaled_tag_q;
     if ((back && scaled_valid_q) || work_i.load) begin
       for (int unsigned l = 0; l < Lanes; l++) begin
-        quot_q[l] <= round_saturate_20(47'($signed(scaled_q[l])), scaled_half_q + 6'd2);
+        quot_q[l] <= norm_quotient(47'($signed(scaled_q[l])), scaled_half_q);
         if (rope_i) quot_q[l] <= 20'($signed(work_lanes_i[l]));
       end
     end
@@ -271,6 +270,15 @@ module npu_norm_pipe #(
   end
 
 `ifndef SYNTHESIS
+  for (genvar l = 0; l < int'(Lanes); l++) begin : gen_lane
+    SmallQuotient_A :
+    assert property (@(posedge clk_i) disable iff (!rst_ni)
+                     scaled_valid_q && scaled_tag_q.in_row[l] |->
+                     $signed(
+        scaled_q[l]
+    ) >>> (6'd24 + scaled_half_q) inside {0, -1})
+    else $error("npu_norm_pipe: a column is further from the mean than its variance allows");
+  end
   LentWhenIdle_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) rope_i |-> empty_o && !valid_i)
   else $error("npu_norm_pipe: a norm works while ROPE has its multipliers");

@@ -136,6 +136,21 @@ package npu_rows_pkg;
     logic [15:0]       gain;
   } norm_record_t;
 
+  // d * recip / 2^(2 + j) rounded half up, saturated to 20 bits. As d^2 <= N * V, and V < 2^(2j + 2),
+  // the quotient of a column of the row is below 2^22: only 24 bits of halves are looked at.
+  function automatic logic signed [19:0] norm_quotient(logic signed [46:0] scaled,
+                                                       logic [5:0] half);
+    logic signed [45:0] y;
+    y = scaled[46:1];
+    for (int unsigned step = 32; step != 0; step >>= 1) begin
+      if ((32'(half) & step) != 0) y >>>= step;
+      if (step < 32) y = (y <<< (23 - step)) >>> (23 - step);
+    end
+    if (y[23:20] != {4{y[23]}}) return {y[23], {19{!y[23]}}};
+    if (y[20:1] == 20'h7ffff) return 20'h7ffff;
+    return y[20:1] + 20'(y[0]);
+  endfunction
+
   // Last step of the norms, in two parts: product / 2^shift rounded half up, plus the bias,
   // saturated to 16 bits or to 8. The first part shifts by a multiple of 16 and leaves halves.
   typedef logic signed [37:0] norm_halves_t;
