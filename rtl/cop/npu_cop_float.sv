@@ -195,15 +195,22 @@ module npu_cop_float
   // ---------------------------------------------------------------------------------------------
   // Quotients, functions, roots
   // ---------------------------------------------------------------------------------------------
-  logic divide_load_q, divide_ready, divide_valid, is_divide, is_func, is_root, gelu, root_busy_q;
+  logic divide_load_q, divide_ready, divide_valid, is_divide, is_func, is_root, root_busy_q;
   float_t quotient, root_q;
-  func_e func_op;
+  func_e func_op, func_op_q;
 
   assign is_divide = unit_i == UnitDivide;
   assign is_func   = unit_i == UnitFunc && !on_registers;
   assign is_root   = unit_i == UnitRoot && !on_registers;
-  assign gelu      = op inside {CopFvgelu, CopFgelu};
-  assign func_op   = gelu ? FuncGelu : (op == CopVexp) ? FuncExpFixed : FuncExpFloat;
+
+  // Of the functions, GELU alone is on registers; arrays are counted.
+  always_comb begin
+    unique case (op)
+      CopFvgelu: func_op = FuncGelu;
+      CopVexp:   func_op = FuncExpFixed;
+      default:   func_op = FuncExpFloat;
+    endcase
+  end
 
   npu_cop_divide u_divide (
     .clk_i,
@@ -225,7 +232,7 @@ module npu_cop_float
     .clear_i(clear),
     .valid_i(on_registers ? scalar && op == CopFgelu && !sent_q : piece_i.valid && is_func),
     .ready_o(func_ready),
-    .func_i (func_op),
+    .func_i (op_i.decoded.counted ? func_op_q : FuncGelu),
     .x_i    (on_registers ? x : a),
     .valid_o(func_valid),
     .ready_i(on_registers ? sent_q && room_i : ready_i),
@@ -267,8 +274,10 @@ module npu_cop_float
     if (!rst_ni) begin
       {in_facc_q, in_root_q, in_lanes_q, in_divide_q, in_func_q, pairs_q, reduces_q} <= '0;
       lane_op_q <= LaneAdd;
+      func_op_q <= FuncExpFloat;
     end else begin
       lane_op_q   <= lane_op;
+      func_op_q   <= func_op;
       pairs_q     <= op inside {CopFvadd, CopFvsub};
       reduces_q   <= op == CopFvreduce;
       in_facc_q   <= unit_i == UnitFacc;

@@ -45,11 +45,18 @@ module npu_cop_func_front (
 
   assign moves_on = !looked_q || !found_q || power_ready_i;
   assign ends = busy_q && turn_q == (gelu_q ? TurnsGelu : TurnsExp) && moves_on;
-  // A GELU comes when the ratio of the one before it is in the ring and its power waits at most for
-  // that. It takes longer than an exp, which waits for it, so that results stay in order.
-  assign ready_o = (func_i == FuncGelu) ?
-      !busy_q && !looked_q && !ratio_valid_q && (gelu_q || !found_q) :
-      gelu_q ? !busy_q && !looked_q && !found_q && empty_i : !busy_q || ends;
+  // Whoever asks sees registers only: the ring takes an exp every six cycles, the turns of one and a
+  // cycle without any are five. A GELU comes when the ratio of the one before it is in the ring and
+  // its power waits at most for that. It takes longer than an exp, which waits for it, so that results
+  // stay in order.
+  always_comb begin
+    ready_o = !busy_q;
+    if (func_i == FuncGelu) begin
+      if (looked_q || ratio_valid_q || (!gelu_q && found_q)) ready_o = 1'b0;
+    end else if (gelu_q && (looked_q || found_q || !empty_i)) begin
+      ready_o = 1'b0;
+    end
+  end
   assign take = valid_i && ready_o;
   assign power_valid_o = found_q;
   assign ratio_valid_o = ratio_valid_q;

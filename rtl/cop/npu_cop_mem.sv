@@ -141,14 +141,14 @@ module npu_cop_mem
       };
 
   // ---------------------------------------------------------------------------------------------
-  // Silence; whoever is told of it may wait once more
+  // Silence; whoever is told of it, a cycle behind, may wait once more
   // ---------------------------------------------------------------------------------------------
   logic progress, expired, told_q;
 
   assign progress = (ar_valid_q && axi_rsp_i.rd.arready) || axi_rsp_i.rd.rvalid ||
                     (aw_valid_q && axi_rsp_i.wr.awready) ||
                     (w_valid_q && axi_rsp_i.wr.wready) || axi_rsp_i.wr.bvalid;
-  assign bus_o = '{reads: reads_q != '0, writes: writes_q != '0, expired: expired};
+  assign bus_o = '{reads: reads_q != '0, writes: writes_q != '0, expired: told_q};
 
   npu_mem_timer u_timer (
     .clk_i,

@@ -193,9 +193,9 @@ package npu_cop_pkg;
   } cop_write_rsp_t;
 
   typedef struct packed {
-    logic reads;    // a level: the memory owes words, or will be asked
-    logic writes;   // a level: it owes an answer to a word, or will be asked
-    logic expired;  // pulse: it owes something and was silent for too long
+    logic reads;  // a level: the memory owes words, or will be asked
+    logic writes;  // a level: it owes an answer to a word, or will be asked
+    logic expired;  // pulse: in the cycle before it owed something and had been silent for too long
   } cop_bus_t;
 
   // 16 bytes of an operand, in the order of its elements wherever it lies

@@ -57,7 +57,7 @@ module npu_cop_walk
   cop_job_t job, job_q;
   cop_fault_t fault_q;
   cop_count_t left_q, done_q;  // elements of the ranges to come, and of those that have gone
-  logic begins, mine;
+  logic begins, mine, runs;
 
   // ---------------------------------------------------------------------------------------------
   // The instruction
@@ -68,6 +68,7 @@ module npu_cop_walk
 
   assign mine   = op_i.decoded.element_bytes != '0;
   assign begins = state_q == StIdle && op_i.valid && mine;
+  assign runs   = state_q == StRun;
 
   always_comb begin
     unique case (op_i.decoded.op)
@@ -122,7 +123,7 @@ module npu_cop_walk
     .count_i   (range),
     .job_i     (job_q),
     .value_i   (vreg_i),
-    .run_i     (state_q == StRun),
+    .run_i     (runs),
     .drop_i    (state_q inside {StDrain, StEnd}),
     .late_i    (timed_out_q),
     .progress_o(progress),
@@ -139,56 +140,57 @@ module npu_cop_walk
   );
 
   // ---------------------------------------------------------------------------------------------
-  // Faults, the earliest element's first
+  // Faults, the earliest element's first. Whether there is one does not wait for which element it is.
   // ---------------------------------------------------------------------------------------------
-  logic ends;
-  cop_fault_t fault;
+  logic lost, late, fails, ends;  // a write: is not written, is not answered; ends: nothing comes
+  cop_code_e code;
 
-  // The element with which a range begins is done_q.
-  function automatic cop_fault_t fault_of(cop_code_e code, logic [31:0] base, cop_count_t element,
-                                          logic of_bytes, cop_count_t first);
-    return
-    '{
-        valid: 1'b1,
-        code: code,
-        addr: base + 32'(in_bytes(element, of_bytes)),
-        index: 32'(first + element)
-    }
-    ;
-  endfunction
+  assign lost = progress.write_failed;
+  assign late = bus.expired && bus.writes;
+  assign fails = lost || late || (progress.done && (progress.write_denied || progress.read_failed));
 
   always_comb begin
-    fault = '0;
-    ends  = 1'b0;
-    if (progress.write_failed) begin
-      fault = fault_of(CodeBus, job_q.d, progress.answered, job_q.bytes, done_q);
-    end else if (bus.expired && bus.writes) begin
-      fault = fault_of(CodeTimeout, job_q.d, progress.answered, job_q.bytes, done_q);
-      ends  = 1'b1;
-    end else if (progress.done && progress.write_denied) begin
-      fault = fault_of(CodeDenied, job_q.d, progress.next_write, job_q.bytes, done_q);
-    end else if (progress.done && progress.read_failed) begin
-      fault = fault_of(
-        progress.read_code,
-        progress.read_second ? job_q.b : job_q.a,
-        progress.next_read,
-        job_q.bytes,
-        done_q
-      );
-      ends = progress.read_code == CodeTimeout;
-    end
+    if (state_q == StRange || (late && !lost)) code = CodeTimeout;
+    else if (lost) code = CodeBus;
+    else if (progress.write_denied) code = CodeDenied;
+    else code = progress.read_code;
   end
+
+  assign ends = code == CodeTimeout;
+
+  // ---------------------------------------------------------------------------------------------
+  // The element that counts: the one that has failed, the first one of a range, where a range ends, or
+  // how far a reset finds it
+  // ---------------------------------------------------------------------------------------------
+  cop_count_t element, index, behind;  // behind: bytes from the start of the range
+  logic [31:0] a, b, d, addr;
+  logic range_q;  // a reset came while a range was under way
+  logic of_write;
+
+  assign of_write = runs ? lost || late || progress.write_denied : !job_q.reads_a;
+
+  always_comb begin
+    unique case (state_q)
+      StRun:
+      if (lost || late) element = progress.answered;
+      else if (progress.write_denied) element = progress.next_write;
+      else if (progress.read_failed) element = progress.next_read;
+      else element = progress.dealt;
+      StDrain: element = !range_q ? '0 : job_q.writes_d ? progress.answered : progress.dealt;
+      default: element = '0;
+    endcase
+  end
+
+  assign behind = in_bytes(element, job_q.bytes);
+  assign index  = done_q + element;
+  assign a      = job_q.a + 32'(behind);
+  assign b      = job_q.b + 32'(behind);
+  assign d      = job_q.d + 32'(behind);
+  assign addr   = of_write ? d : (runs && progress.read_second) ? b : a;
 
   // ---------------------------------------------------------------------------------------------
   // States
   // ---------------------------------------------------------------------------------------------
-  // Elements that a reset finds completed, those of a range that has begun among them
-  cop_count_t in_range;
-  logic [31:0] completed;
-  logic range_q;
-  assign in_range  = job_q.writes_d ? progress.answered : progress.dealt;
-  assign completed = 32'(done_q) + (range_q ? 32'(in_range) : '0);
-
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q     <= StIdle;
@@ -216,28 +218,26 @@ module npu_cop_walk
             left_q  <= left_q - range;
             state_q <= StRun;
           end else if (bus.expired) begin
-            fault_q <= fault_of(
-                CodeTimeout, job_q.reads_a ? job_q.a : job_q.d, '0, job_q.bytes, done_q
-            );
+            fault_q <= '{valid: 1'b1, code: code, addr: addr, index: 32'(index)};
             state_q <= StEnd;
           end
         end
         StRun: begin
           if (bus.expired) timed_out_q <= 1'b1;
-          if (fault.valid) begin
-            fault_q <= fault;
+          if (fails) begin
+            fault_q <= '{valid: 1'b1, code: code, addr: addr, index: 32'(index)};
             state_q <= ends ? StEnd : StDrain;
           end else if (progress.done) begin
-            job_q.a <= job_q.a + 32'(in_bytes(progress.dealt, job_q.bytes));
-            job_q.b <= job_q.b + 32'(in_bytes(progress.dealt, job_q.bytes));
-            job_q.d <= job_q.d + 32'(in_bytes(progress.dealt, job_q.bytes));
-            done_q  <= done_q + progress.dealt;
+            job_q.a <= a;
+            job_q.b <= b;
+            job_q.d <= d;
+            done_q  <= index;
             state_q <= (left_q == '0) ? StEnd : StRange;
           end
         end
         StDrain: begin
           // What was under way when a reset came has been written meanwhile.
-          if (fault_q.code == CodeReset) fault_q.index <= completed;
+          if (fault_q.code == CodeReset) fault_q.index <= 32'(index);
           if (quiet || (bus.expired && fault_q.code != CodeReset)) state_q <= StEnd;
         end
         StEnd:   if (room_i) state_q <= StIdle;
@@ -245,7 +245,7 @@ module npu_cop_walk
       endcase
       if (soft_reset_i && state_q inside {StRange, StRun}) begin
         fault_q <= '{valid: 1'b1, code: CodeReset, default: '0};
-        range_q <= state_q == StRun && !(progress.done && !fault.valid);
+        range_q <= runs && (fails || !progress.done);
         state_q <= StDrain;
       end
     end
