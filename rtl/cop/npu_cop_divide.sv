@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Quotients of float32 by one divisor, correctly rounded. A divisor's reciprocal is found two bits a
-// cycle, in 28 cycles; then there is an element a cycle, six cycles from operand to result.
+// Makes quotients of float32 by one divisor products, which a lane multiplies and rounds. A divisor's
+// reciprocal is found two bits a cycle, in 28 cycles; dividends are brought to normal form at once.
 //
 // Of significands a and d of 24 bits with leading ones, R = floor(2^73 / d) + 1 is larger than 2^73 / d
 // by at most 1, so that a * R / 2^48 is larger than a * 2^25 / d by a positive error below 2^-24. A
@@ -12,18 +12,18 @@
 module npu_cop_divide (
   input logic clk_i,   // clock
   input logic rst_ni,  // reset, active low
-  input logic clear_i, // drops what is inside; the divisor is lost
+  input logic clear_i, // the divisor is lost
 
-  input logic load_i,  // takes a divisor, in a cycle in which no element is inside or comes
+  input logic load_i,  // takes a divisor, in a cycle in which no dividend is in the lane or comes
   input npu_cop_float_pkg::float_t divisor_i,  // with load_i
 
-  input logic valid_i,  // may be withdrawn
-  output logic ready_o,  // whether the element is taken; low while there is no reciprocal
-  input npu_cop_float_pkg::float_t a_i,  // with valid_i
+  output logic ready_o,  // a level: there is a reciprocal
+  output logic [50:0] reciprocal_o,  // with ready_o
 
-  output logic valid_o,  // stays until ready_i
-  input logic ready_i,  // takes the result
-  output npu_cop_float_pkg::float_t y_o  // with valid_o
+  input npu_cop_float_pkg::float_t a_i,  // a dividend
+  // Of a_i in the same cycle, with ready_o. Its significand: the dividend's, whose product with the
+  // reciprocal is the quotient, or a special result
+  output npu_cop_float_pkg::unrounded_t dividend_o
 );
 
   import npu_cop_float_pkg::*;
@@ -39,24 +39,17 @@ module npu_cop_divide (
 
   state_e state_q;
   logic [4:0] left_q;
-  logic advance, take;
-  logic [2:0] valid_q;
 
-  assign advance = ready_i || !valid_o;
-  assign ready_o = advance && state_q == StateReady;
-  assign take    = valid_i && ready_o;
+  assign ready_o = state_q == StateReady;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q <= StateNone;
       left_q  <= '0;
-      valid_q <= '0;
     end else if (clear_i) begin
       state_q <= StateNone;
       left_q  <= '0;
-      valid_q <= '0;
     end else begin
-      if (advance) valid_q <= {valid_q[1:0], take};
       if (load_i) begin
         state_q <= StateDivide;
         left_q  <= Turns;
@@ -101,7 +94,9 @@ module npu_cop_divide (
     end
   end
 
-  // First stage: normal form, special values
+  assign reciprocal_o = reciprocal_q[50:0];
+
+  // Normal form, special values
   logic [4:0] zeros;
   logic sign, special;
   float_t special_y;
@@ -119,48 +114,11 @@ module npu_cop_divide (
     else special = 1'b0;
   end
 
-  unrounded_t first_q;  // its significand: a special result, or a
-  always_ff @(posedge clk_i) begin
-    if (advance) begin
-      first_q.special     <= special;
-      first_q.sign        <= sign;
-      first_q.exponent    <= 11'(exponent_of(a_i)) - 11'(zeros) - divisor_exponent_q + 11'sd127;
-      first_q.significand <= special ? 48'(special_y) : 48'(significand_of(a_i) << zeros);
-    end
-  end
-
-  // Second stage: product. Third stage: quotient of 26 bits and whether it is exact
-  unrounded_t second_q, quotient_q;
-  logic [49:0] product_q;
-  logic [ 5:0] right_q;
-
-  always_ff @(posedge clk_i) begin
-    if (advance) begin
-      second_q  <= first_q;
-      product_q <= 50'((74'(first_q.significand[23:0]) * 74'(reciprocal_q[50:0])) >> 24);
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (advance) begin
-      quotient_q <= second_q;
-      right_q    <= places_of_subnormal(second_q.exponent);
-      if (!second_q.special) begin
-        quotient_q.significand <= {product_q[49:24], product_q[23:0] != '0, 21'd0};
-      end
-    end
-  end
-
-  npu_cop_round u_round (
-    .clk_i    (clk_i),
-    .rst_ni   (rst_ni),
-    .clear_i  (clear_i),
-    .advance_i(advance),
-    .valid_i  (valid_q[2]),
-    .value_i  (quotient_q),
-    .right_i  (right_q),
-    .valid_o  (valid_o),
-    .y_o      (y_o)
-  );
+  assign dividend_o = '{
+          special: special,
+          sign: sign,
+          exponent: 11'(exponent_of(a_i)) - 11'(zeros) - divisor_exponent_q + 11'sd127,
+          significand: special ? 48'(special_y) : 48'(significand_of(a_i) << zeros)
+      };
 
 endmodule

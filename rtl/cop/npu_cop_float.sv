@@ -94,7 +94,7 @@ module npu_cop_float
     HoldsOther
   } holds_e;
 
-  holds_e holds_q, wanted;
+  holds_e holds_q, wanted, wanted_q;
   logic sums, begun_q, load, facc_done, facc_zero;
 
   assign sums = op_i.valid && unit_i == UnitFacc;
@@ -158,50 +158,70 @@ module npu_cop_float
   assign facc_o = facc_q;
 
   // ---------------------------------------------------------------------------------------------
-  // Lanes
+  // Lanes, and quotients
   // ---------------------------------------------------------------------------------------------
   lane_op_e lane_op, lane_op_q;
   logic [1:0] lane_ready, lane_valid;
   float_t [1:0] lane_y;
-  logic is_lanes;
+  logic is_lanes, is_divide, divide_load_q, divide_ready;
+  unrounded_t dividend;
+  logic [50:0] reciprocal;
 
-  assign is_lanes = unit_i == UnitLanes;
+  assign is_lanes  = unit_i == UnitLanes;
+  assign is_divide = unit_i == UnitDivide;
+
+  npu_cop_divide u_divide (
+    .clk_i,
+    .rst_ni,
+    .clear_i     (clear),
+    .load_i      (divide_load_q),
+    .divisor_i   (s_q),
+    .ready_o     (divide_ready),
+    .reciprocal_o(reciprocal),
+    .a_i         (a),
+    .dividend_o  (dividend)
+  );
 
   always_comb begin
     unique case (op)
       CopFvmul:                 lane_op = LaneMul;
       CopFvsub, CopFvsubScalar: lane_op = LaneSub;
       CopFvrelu:                lane_op = LaneRelu;
+      CopFvdiv:                 lane_op = LaneDiv;
       default:                  lane_op = LaneAdd;
     endcase
   end
 
+  // The first lane divides, the other one has nothing to do meanwhile.
   for (genvar l = 0; l < 2; l++) begin : gen_lane
-    npu_cop_lane u_lane (
+    npu_cop_lane #(
+      .Divides(l == 0)
+    ) u_lane (
       .clk_i,
       .rst_ni,
-      .clear_i(clear),
-      .valid_i(piece_i.valid && is_lanes),
-      .ready_o(lane_ready[l]),
-      .op_i   (lane_op_q),
-      .a_i    (piece_i.a[32*l+:32]),
-      .b_i    (pairs_q ? piece_i.b[32*l+:32] : s_q),
-      .valid_o(lane_valid[l]),
-      .ready_i(ready_i),
-      .y_o    (lane_y[l])
+      .clear_i     (clear),
+      .valid_i     (piece_i.valid && (is_lanes || (l == 0 && is_divide && divide_ready))),
+      .ready_o     (lane_ready[l]),
+      .op_i        (lane_op_q),
+      .a_i         (piece_i.a[32*l+:32]),
+      .b_i         (pairs_q ? piece_i.b[32*l+:32] : s_q),
+      .dividend_i  (dividend),
+      .reciprocal_i(reciprocal),
+      .valid_o     (lane_valid[l]),
+      .ready_i     (ready_i),
+      .y_o         (lane_y[l])
     );
   end
 
   // ---------------------------------------------------------------------------------------------
-  // Quotients, functions, roots
+  // Functions, roots
   // ---------------------------------------------------------------------------------------------
-  logic divide_load_q, divide_ready, divide_valid, is_divide, is_func, is_root, root_busy_q;
-  float_t quotient, root_q;
+  logic is_func, is_root, root_busy_q;
+  float_t root_q;
   func_e func_op, func_op_q;
 
-  assign is_divide = unit_i == UnitDivide;
-  assign is_func   = unit_i == UnitFunc && !on_registers;
-  assign is_root   = unit_i == UnitRoot && !on_registers;
+  assign is_func = unit_i == UnitFunc && !on_registers;
+  assign is_root = unit_i == UnitRoot && !on_registers;
 
   // Of the functions, GELU alone is on registers; arrays are counted.
   always_comb begin
@@ -211,20 +231,6 @@ module npu_cop_float
       default:   func_op = FuncExpFloat;
     endcase
   end
-
-  npu_cop_divide u_divide (
-    .clk_i,
-    .rst_ni,
-    .clear_i  (clear),
-    .load_i   (divide_load_q),
-    .divisor_i(s_q),
-    .valid_i  (piece_i.valid && is_divide),
-    .ready_o  (divide_ready),
-    .a_i      (a),
-    .valid_o  (divide_valid),
-    .ready_i  (ready_i),
-    .y_o      (quotient)
-  );
 
   npu_cop_func u_func (
     .clk_i,
@@ -273,9 +279,11 @@ module npu_cop_float
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       {in_facc_q, in_root_q, in_lanes_q, in_divide_q, in_func_q, pairs_q, reduces_q} <= '0;
+      wanted_q <= HoldsFacc;
       lane_op_q <= LaneAdd;
       func_op_q <= FuncExpFloat;
     end else begin
+      wanted_q    <= wanted;
       lane_op_q   <= lane_op;
       func_op_q   <= func_op;
       pairs_q     <= op inside {CopFvadd, CopFvsub};
@@ -291,16 +299,14 @@ module npu_cop_float
   assign result_o = is_root ? root_q : narrowed_q;
   assign idle_o = (reduces_q ? facc_idle : facc_idle_next) && !root_busy_q;
 
-  assign ready_o = (in_facc_q && facc_ready && (begun_q || holds_q == wanted)) ||
-                   (in_root_q && root_ready) || (in_lanes_q && lane_ready[0]) ||
-                   (in_divide_q && divide_ready) || (in_func_q && func_ready);
+  assign ready_o = (in_facc_q && facc_ready && (begun_q || holds_q == wanted_q)) ||
+                   (in_root_q && root_ready) || (in_func_q && func_ready) ||
+                   ((in_lanes_q || (in_divide_q && divide_ready)) && lane_ready[0]);
 
-  always_comb begin
-    group_o.valid = (in_lanes_q && lane_valid[0]) || (in_divide_q && divide_valid) ||
-                    (in_func_q && func_valid);
-    group_o.data = {32'b0, in_divide_q ? quotient : func};
-    if (in_lanes_q) group_o.data = {lane_y[1], lane_y[0]};
-  end
+  assign group_o = '{
+          valid: ((in_lanes_q || in_divide_q) && lane_valid[0]) || (in_func_q && func_valid),
+          data: {in_lanes_q ? lane_y[1] : '0, in_func_q ? func : lane_y[0]}
+      };
 
 `ifndef SYNTHESIS
   KeepsWholeSum_A :
@@ -308,6 +314,7 @@ module npu_cop_float
   else $error("npu_cop_float: the accumulator is kept while a term is on its way");
   LanesTogether_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   in_lanes_q |->
                    lane_ready[0] == lane_ready[1] && lane_valid[0] == lane_valid[1])
   else $error("npu_cop_float: one lane is ahead of the other");
 `endif

@@ -10,11 +10,12 @@ package npu_cop_float_pkg;
   typedef logic [63:0] double_t;  // binary64
 
   // Operations of npu_cop_lane
-  typedef enum logic [1:0] {
-    LaneAdd,  // a + b
-    LaneSub,  // a - b
-    LaneMul,  // a * b
-    LaneRelu  // a, +0 where a is negative or -0
+  typedef enum logic [2:0] {
+    LaneAdd,   // a + b
+    LaneSub,   // a - b
+    LaneMul,   // a * b
+    LaneRelu,  // a, +0 where a is negative or -0
+    LaneDiv    // a / the divisor of npu_cop_divide
   } lane_op_e;
 
   // Functions of npu_cop_func

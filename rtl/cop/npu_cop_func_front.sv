@@ -132,10 +132,10 @@ module npu_cop_func_front (
     end
   end
 
-  // Products of 24 x 40 bits and their sum
+  // Products of 24 x 40 bits, in parts of 24 x 17, and their sum
   logic [23:0] a, square_upper_q, square_lower_q;
   logic [39:0] b;
-  logic [63:0] part_q;
+  logic [63:0] product, part_q;
   logic [127:0] sum_q, part;
 
   always_comb begin
@@ -161,6 +161,9 @@ module npu_cop_func_front (
     end
   end
 
+  assign product = (64'(30'(a) * 30'(b[39:34])) << 34) + (64'(41'(a) * 41'(b[33:17])) << 17) +
+      64'(41'(a) * 41'(b[16:0]));
+
   logic first_part, later_part;
 
   assign first_part = turn_q == (gelu_q ? 3'd2 : 3'd1);
@@ -168,7 +171,7 @@ module npu_cop_func_front (
 
   always_ff @(posedge clk_i) begin
     if (advance_i) begin
-      part_q <= 64'(a) * 64'(b);
+      part_q <= product;
       if (turn_q == 3'd1) {square_upper_q, square_lower_q} <= part_q[47:0];
       if (first_part) sum_q <= part;
       else if (later_part) sum_q <= sum_q + part;

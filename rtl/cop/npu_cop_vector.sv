@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What works on many elements at once without rounding: dot product of 16 bytes, sum and maximum of
-// four words, eight bytes times the accumulator, and elements that only move. Sums and maxima take
-// two cycles, each piece after the other. Floats have the order of integers once the lower bits of
-// negative ones are turned round, so one maximum serves both; a NaN wins and stays.
+// four words, eight bytes times the accumulator, and elements that only move. Half of the multipliers
+// of the dot product serve the accumulator as well. Sums and maxima take two cycles, each piece after
+// the other. Floats have the order of integers once the lower bits of negative ones are turned round,
+// so one maximum serves both; a NaN wins and stays.
 
 module npu_cop_vector
   import npu_cop_pkg::*;
@@ -40,15 +41,38 @@ module npu_cop_vector
   assign idle_o   = !valid_q;
 
   // ---------------------------------------------------------------------------------------------
+  // Products. A factor that does not fit 24 bits saturates every byte but 0, as the nearest one that
+  // does.
+  // ---------------------------------------------------------------------------------------------
+  logic [15:0] is_there;  // elements of the piece
+  logic scales;
+  logic [23:0] factor;
+  logic [15:0][31:0] products;
+
+  assign scales = unit_i == UnitScale;
+  assign is_there = ~(16'hffff << piece_i.count);
+  assign factor   = (factor_i[31:23] == {9{factor_i[31]}}) ? factor_i[23:0]
+      : {factor_i[31], {23{!factor_i[31]}}};
+
+  for (genvar i = 0; i < 16; i++) begin : gen_product
+    logic [7:0] b;
+    assign b = piece_i.b[8*i+:8] & {8{is_there[i]}};
+    if (i < 8) begin : gen_both
+      logic [23:0] either;
+      assign either = scales ? factor : {{16{b[7]}}, b};
+      assign products[i] = 32'($signed(piece_i.a[8*i+:8])) * 32'($signed(either));
+    end else begin : gen_dot
+      assign products[i] = 32'($signed(piece_i.a[8*i+:8])) * 32'($signed(b));
+    end
+  end
+
+  // ---------------------------------------------------------------------------------------------
   // First cycle: pairs
   // ---------------------------------------------------------------------------------------------
-  logic [7:0][16:0] products_q;  // sums of two products
-  logic [15:0] is_there;  // elements of the piece
+  logic [7:0][16:0] two_q;  // sums of two products
   logic [3:0][31:0] words;
   logic [1:0][31:0] pairs, pairs_q;
   logic nan, nan_q;
-
-  assign is_there = ~(16'hffff << piece_i.count);
 
   always_comb begin
     nan = 1'b0;
@@ -66,24 +90,19 @@ module npu_cop_vector
     end
   end
 
-  function automatic logic signed [15:0] product(logic [7:0] a, logic [7:0] b, logic there);
-    return there ? 16'($signed(a)) * 16'($signed(b)) : '0;
-  endfunction
-
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      valid_q    <= 1'b0;
-      products_q <= '0;
-      pairs_q    <= '0;
-      nan_q      <= 1'b0;
+      valid_q <= 1'b0;
+      two_q   <= '0;
+      pairs_q <= '0;
+      nan_q   <= 1'b0;
     end else begin
       valid_q <= go && reduces && !start_i && !drop_i;
       if (go) begin
         pairs_q <= pairs;
         nan_q   <= nan;
         for (int unsigned i = 0; i < 8; i++) begin
-          products_q[i] <= 17'(product(piece_i.a[16*i+:8], piece_i.b[16*i+:8], is_there[2*i])) +
-              17'(product(piece_i.a[16*i+8+:8], piece_i.b[16*i+8+:8], is_there[2*i+1]));
+          two_q[i] <= products[2*i][16:0] + products[2*i+1][16:0];
         end
       end
     end
@@ -92,13 +111,13 @@ module npu_cop_vector
   // ---------------------------------------------------------------------------------------------
   // Second cycle: all that came
   // ---------------------------------------------------------------------------------------------
-  logic [SumBits-1:0] sum_q, products;
+  logic [SumBits-1:0] sum_q, sum;
   logic [31:0] word_q, larger_pair;
   logic any_nan_q;
 
   always_comb begin
-    products = '0;
-    for (int unsigned i = 0; i < 8; i++) products = products + SumBits'($signed(products_q[i]));
+    sum = '0;
+    for (int unsigned i = 0; i < 8; i++) sum = sum + SumBits'($signed(two_q[i]));
   end
 
   assign larger_pair = ($signed(pairs_q[0]) > $signed(pairs_q[1])) ? pairs_q[0] : pairs_q[1];
@@ -115,7 +134,7 @@ module npu_cop_vector
       if (unit_i == UnitMax) word_q <= 32'h8000_0000;
       if (unit_i == UnitFloatMax) word_q <= order_key({1'b1, FloatInf[30:0]});
     end else if (valid_q) begin
-      sum_q     <= sum_q + products;
+      sum_q     <= sum_q + sum;
       any_nan_q <= any_nan_q || nan_q;
       if (!max) word_q <= word_q + pairs_q[0] + pairs_q[1];
       else if ($signed(larger_pair) > $signed(word_q)) word_q <= larger_pair;
@@ -135,11 +154,8 @@ module npu_cop_vector
   // ---------------------------------------------------------------------------------------------
   // Bytes times the accumulator, in Q16.16, and elements that move
   // ---------------------------------------------------------------------------------------------
-  function automatic logic [7:0] scaled(logic [7:0] a, logic [31:0] factor);
-    logic signed [39:0] exact;
-    exact = 40'($signed(a)) * 40'($signed(factor));
-    if (exact[39:23] == {17{exact[39]}}) return exact[23:16];
-    return {exact[39], {7{!exact[39]}}};
+  function automatic logic [7:0] saturated(logic [15:0] x);
+    return (x[15:7] == {9{x[15]}}) ? x[7:0] : {x[15], {7{!x[15]}}};
   endfunction
 
   always_ff @(posedge clk_i) begin
@@ -150,9 +166,8 @@ module npu_cop_vector
     end else if (go && group_go) begin
       group_o.valid <= writes_i;
       group_o.data  <= piece_i.a[63:0];
-      if (unit_i == UnitScale) begin
-        for (int unsigned i = 0; i < 8; i++)
-        group_o.data[8*i+:8] <= scaled(piece_i.a[8*i+:8], factor_i);
+      if (scales) begin
+        for (int unsigned i = 0; i < 8; i++) group_o.data[8*i+:8] <= saturated(products[i][31:16]);
       end
     end else if (ready_i) begin
       group_o.valid <= 1'b0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the coprocessor's units for exp, GELU and reciprocal roots compute, bit for bit, with every
-// intermediate result cut off where the hardware cuts it off: rtl/cop/npu_cop_func*.sv, npu_cop_root.sv.
+// intermediate result cut off where the hardware cuts it off: rtl/cop/npu_cop_func*.sv,
+// npu_cop_multiply.sv, npu_cop_root.sv.
 
 #pragma once
 
@@ -25,8 +26,12 @@ struct Result {
   uint64_t distance = 0;  // to the nearest boundary, in units of 2^-63 of the highest bit
 };
 
+// The upper half of a product without those of lower parts, as rtl/cop/npu_cop_multiply.sv leaves them out.
 inline uint64_t high(uint64_t a, uint64_t b, int more = 0) {
-  return static_cast<uint64_t>(static_cast<u128>(a) * b >> (64 + more));
+  const u128 upper = static_cast<u128>(a) * (b >> 38);
+  const u128 middle = static_cast<u128>(a >> 13) * (b >> 12 & 0x3FFFFFF) >> 13;
+  const u128 lower = static_cast<u128>((a >> 47) * (b & 0xFFF)) << 9;
+  return static_cast<uint64_t>((upper + middle + lower) >> (26 + more));
 }
 
 inline uint32_t exponent_of(uint32_t x) { return x >> 23 & 0xFF; }

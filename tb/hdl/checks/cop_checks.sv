@@ -15,7 +15,6 @@ bind npu_cop_mem axi_checker u_check (
 `STREAM(npu_cop_writer, u_check_group, group_i.valid, ready_o, group_i, drop_i)
 `STREAM(npu_cop_writer, u_check_word, write_o.valid, write_i.ready, write_o,
         drop_i || range_i.start)
-`STREAM(npu_cop_divide, u_check, valid_o, ready_i, y_o, clear_i)
 `STREAM(npu_cop_func, u_check, valid_o, ready_i, y_o, clear_i)
 `STREAM(npu_cop_lane, u_check, valid_o, ready_i, y_o, clear_i)
 `STREAM(npu_cop_root, u_check, valid_o, ready_i, y_o, clear_i)

@@ -13,17 +13,19 @@ module unit_cop_lane;
   assign bench.result = 64'(result);
 
   npu_cop_lane u_lane (
-    .clk_i  (bench.clk),
-    .rst_ni (bench.rst_n),
-    .clear_i(bench.clear),
-    .valid_i(bench.valid),
-    .ready_o(bench.ready),
-    .op_i   (npu_cop_float_pkg::lane_op_e'(bench.element.choice[1:0])),
-    .a_i    (bench.element.a),
-    .b_i    (bench.element.b),
-    .valid_o(bench.result_valid),
-    .ready_i(bench.result_ready),
-    .y_o    (result)
+    .clk_i       (bench.clk),
+    .rst_ni      (bench.rst_n),
+    .clear_i     (bench.clear),
+    .valid_i     (bench.valid),
+    .ready_o     (bench.ready),
+    .op_i        (npu_cop_float_pkg::lane_op_e'(bench.element.choice[2:0])),
+    .a_i         (bench.element.a),
+    .b_i         (bench.element.b),
+    .dividend_i  ('0),
+    .reciprocal_i('0),
+    .valid_o     (bench.result_valid),
+    .ready_i     (bench.result_ready),
+    .y_o         (result)
   );
 
 endmodule
