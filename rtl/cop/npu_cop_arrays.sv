@@ -73,12 +73,12 @@ module npu_cop_arrays
       .rst_ni,
       .range_i(read_range[o]),
       .bytes_i(job_i.bytes),
-      .stop_i (stop || late_i),
-      .late_i (late_i),
-      .read_o (read_req[o]),
-      .read_i (read_rsp[o]),
+      .stop_i(stop || late_i),
+      .late_i(late_i),
+      .read_o(read_req[o]),
+      .read_i(read_rsp[o]),
       .chunk_o(chunks[o]),
-      .ready_i(chunks_taken && reads[o])
+      .ready_i(chunks_taken)  // without an operand, of what an instruction before it has left
     );
   end
 

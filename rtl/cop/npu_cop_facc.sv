@@ -146,7 +146,15 @@ module npu_cop_facc (
   logic [10:0] exponent_q;
   logic [52:0] larger_q;
   logic [54:0] smaller_q;  // two bits more than the larger one
-  logic [60:0] below_q;  // what is below them
+  logic [10:0] below, below_q;  // whether there is anything below them, in groups of six bits
+
+  logic [65:0] tail;
+
+  assign tail = {wide[60:0], 5'd0};
+
+  always_comb begin
+    for (int unsigned i = 0; i < 11; i++) below[i] = tail[6*i+:6] != '0;
+  end
 
   always_ff @(posedge clk_i) begin
     if (align) begin
@@ -156,11 +164,12 @@ module npu_cop_facc (
           (sum_infinite && term_infinite_q && term_sign_q != sum_q[63])) begin
         special_value_q <= DoubleNan;
       end
-      sign_q               <= term_larger ? term_sign_q : sum_q[63];
-      differ_q             <= term_sign_q != sum_q[63];
-      exponent_q           <= term_larger ? term_exponent_q : sum_q[62:52];
-      larger_q             <= term_larger ? term_significand : sum_significand;
-      {smaller_q, below_q} <= wide;
+      sign_q     <= term_larger ? term_sign_q : sum_q[63];
+      differ_q   <= term_sign_q != sum_q[63];
+      exponent_q <= term_larger ? term_exponent_q : sum_q[62:52];
+      larger_q   <= term_larger ? term_significand : sum_significand;
+      smaller_q  <= wide[115:61];
+      below_q    <= below;
     end
   end
 

@@ -37,7 +37,7 @@ module npu_cop_float
   localparam float_t One = 32'h3f80_0000;
 
   cop_op_e op;
-  float_t x, a, b, narrowed, narrowed_q, facc_float_q, s_q;
+  float_t x, a, b, narrowed, narrowed_q, facc_float_q;
   double_t facc_q;
   logic clear, on_registers, scalar, sent_q, ends;
   logic pairs_q, reduces_q;  // elements have a partner; the products are with one
@@ -131,10 +131,8 @@ module npu_cop_float
       narrowed_q   <= '0;
       holds_q      <= HoldsFacc;
       begun_q      <= 1'b0;
-      s_q          <= '0;
     end else begin
       narrowed_q <= load ? '0 : narrowed;
-      if (start_i) s_q <= facc_float_q;
       if (load) holds_q <= wanted;
       if (facc_valid && facc_ready) begin
         holds_q <= HoldsOther;
@@ -175,7 +173,7 @@ module npu_cop_float
     .rst_ni,
     .clear_i     (clear),
     .load_i      (divide_load_q),
-    .divisor_i   (s_q),
+    .divisor_i   (facc_float_q),
     .ready_o     (divide_ready),
     .reciprocal_o(reciprocal),
     .a_i         (a),
@@ -204,7 +202,7 @@ module npu_cop_float
       .ready_o     (lane_ready[l]),
       .op_i        (lane_op_q),
       .a_i         (piece_i.a[32*l+:32]),
-      .b_i         (pairs_q ? piece_i.b[32*l+:32] : s_q),
+      .b_i         (pairs_q ? piece_i.b[32*l+:32] : facc_float_q),
       .dividend_i  (dividend),
       .reciprocal_i(reciprocal),
       .valid_o     (lane_valid[l]),
@@ -217,7 +215,6 @@ module npu_cop_float
   // Functions, roots
   // ---------------------------------------------------------------------------------------------
   logic is_func, is_root, root_busy_q;
-  float_t root_q;
   func_e func_op, func_op_q;
 
   assign is_func = unit_i == UnitFunc && !on_registers;
@@ -262,12 +259,10 @@ module npu_cop_float
     if (!rst_ni) begin
       divide_load_q <= 1'b0;
       root_busy_q   <= 1'b0;
-      root_q        <= '0;
     end else begin
       divide_load_q <= start_i && is_divide;
       if (clear || root_valid) root_busy_q <= 1'b0;
       else if (piece_i.valid && is_root && root_ready) root_busy_q <= 1'b1;
-      if (root_valid) root_q <= root;
     end
   end
 
@@ -296,7 +291,7 @@ module npu_cop_float
     end
   end
 
-  assign result_o = is_root ? root_q : narrowed_q;
+  assign result_o = is_root ? root : narrowed_q;
   assign idle_o = (reduces_q ? facc_idle : facc_idle_next) && !root_busy_q;
 
   assign ready_o = (in_facc_q && facc_ready && (begun_q || holds_q == wanted_q)) ||

@@ -29,7 +29,7 @@ module npu_cop_func (
 
   logic advance, front_ready, empty;
   logic ratio_valid, ratio_ready, power_valid, power_ready, raw_valid;
-  chain_t ratio, power;
+  step_t ratio, power;
   outcome_t outcome;
   logic [63:0] raw;
 

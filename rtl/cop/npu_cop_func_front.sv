@@ -22,11 +22,11 @@ module npu_cop_func_front (
 
   output logic ratio_valid_o,  // stays until ratio_ready_i
   input logic ratio_ready_i,  // takes it in a cycle with advance_i
-  output npu_cop_func_pkg::chain_t ratio_o,  // with ratio_valid_o
+  output npu_cop_func_pkg::step_t ratio_o,  // with ratio_valid_o
 
   output logic power_valid_o,  // stays until power_ready_i
   input logic power_ready_i,  // takes it in a cycle with advance_i
-  output npu_cop_func_pkg::chain_t power_o  // with power_valid_o
+  output npu_cop_func_pkg::step_t power_o  // with power_valid_o
 );
 
   import npu_cop_float_pkg::*;
@@ -192,11 +192,12 @@ module npu_cop_func_front (
   logic table_gelu_q;
   outcome_t table_outcome_q;  // its exponent is the operand's
   logic [23:0] table_number_q;
-  logic [31:0] table_special_q;
 
   always_ff @(posedge clk_i) begin
     if (advance_i && ends) begin
       {whole_q, fraction_q} <= power;
+      // A special result lies where the upper half of the way comes from.
+      if (special) fraction_q[51:20] <= special_y;
       below_q <= negative;
       table_gelu_q <= gelu_q;
       table_outcome_q <= '{
@@ -206,7 +207,6 @@ module npu_cop_func_front (
           exponent: 10'(exponent)
       };
       table_number_q <= significand;
-      table_special_q <= special_y;
     end
   end
 
@@ -215,7 +215,7 @@ module npu_cop_func_front (
   logic signed [9:0] whole, scale;
   logic [1:0] octave;
   logic [8:0] tail_places;
-  chain_t power_q;
+  step_t power_q;
 
   assign whole = $signed({{2{table_gelu_q || below_q}}, whole_q});
   assign octave = table_outcome_q.exponent < 10'sd127 ? 2'd0 : table_outcome_q.exponent[1:0] + 2'd1;
@@ -224,20 +224,20 @@ module npu_cop_func_front (
 
   always_ff @(posedge clk_i) begin
     if (advance_i && looked_q && (!found_q || power_ready_i)) begin
-      power_q.ratio   <= 1'b0;
-      power_q.gelu    <= table_gelu_q;
-      power_q.turn    <= 1'b0;
-      power_q.step    <= StepProduct;
-      power_q.outcome <= table_outcome_q;
-      power_q.shift   <= tail_places > 9'd63 ? 7'd64 : tail_places[6:0];
-      power_q.number  <= table_number_q;
-      power_q.way     <= table_outcome_q.special ? 64'(table_special_q) : {fraction_q[51:0], 12'd0};
-      power_q.power   <= ExpCoarse[fraction_q[63:58]];
-      power_q.value   <= 64'(ExpFine[fraction_q[57:52]]);
+      power_q.chain.ratio   <= 1'b0;
+      power_q.chain.gelu    <= table_gelu_q;
+      power_q.chain.turn    <= 1'b0;
+      power_q.chain.step    <= StepProduct;
+      power_q.chain.outcome <= table_outcome_q;
+      power_q.chain.shift   <= tail_places > 9'd63 ? 7'd64 : tail_places[6:0];
+      power_q.chain.number  <= table_number_q;
+      power_q.chain.way     <= {fraction_q[51:0], 12'd0};
+      power_q.chain.power   <= ExpCoarse[fraction_q[63:58]];
+      power_q.value         <= 64'(ExpFine[fraction_q[57:52]]);
       if (!table_gelu_q) begin
-        power_q.outcome.exponent <= table_outcome_q.fixed ? whole - 10'sd6 : whole + 10'sd127;
+        power_q.chain.outcome.exponent <= table_outcome_q.fixed ? whole - 10'sd6 : whole + 10'sd127;
       end else if (table_outcome_q.sign) begin
-        power_q.outcome.exponent <= table_outcome_q.exponent + scale;
+        power_q.chain.outcome.exponent <= table_outcome_q.exponent + scale;
       end
     end
   end
@@ -263,11 +263,11 @@ module npu_cop_func_front (
   end
 
   always_comb begin
-    ratio_o        = '0;
-    ratio_o.ratio  = 1'b1;
-    ratio_o.number = 24'(piece_q);
-    ratio_o.way    = way_q;
-    ratio_o.value  = {highest_q, 40'd0};
+    ratio_o              = '0;
+    ratio_o.chain.ratio  = 1'b1;
+    ratio_o.chain.number = 24'(piece_q);
+    ratio_o.chain.way    = way_q;
+    ratio_o.value        = {highest_q, 40'd0};
   end
 
 endmodule

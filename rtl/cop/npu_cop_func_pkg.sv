@@ -22,10 +22,15 @@ package npu_cop_func_pkg;
     outcome_t outcome;
     logic [6:0] shift;  // GELU of a positive number: places from 2^f * M to the tail; 64: no tail
     logic [23:0] number;  // GELU: significand of the operand; ratio: piece
-    logic [63:0] way;  // what the polynomial is of, or a special result
+    logic [63:0] way;  // what the polynomial is of, or in its upper half a special result
     logic [63:0] power;  // 2^f or the first factor of it, 63 fraction bits
-    logic [63:0] value;  // 64 fraction bits; the last step's result
   } chain_t;
+
+  // A chain, and what a step begins with: each step makes that of the next one.
+  typedef struct packed {
+    chain_t chain;
+    logic [63:0] value;  // 64 fraction bits
+  } step_t;
 
   typedef enum logic [2:0] {
     StepProduct,  // of both tables

@@ -13,7 +13,8 @@ module npu_cop_func_round (
 
   input logic valid_i,  // taken in a cycle with advance_i
   input npu_cop_func_pkg::outcome_t outcome_i,  // with valid_i
-  input logic [63:0] value_i,  // with valid_i; at most three zeros above the highest one
+  // With valid_i; at most three zeros above the highest one, or a special result in the upper half
+  input logic [63:0] value_i,
 
   output logic valid_o,  // three cycles of advance_i later
   output logic [31:0] y_o  // with valid_o
@@ -49,7 +50,7 @@ module npu_cop_func_round (
     if (advance_i) begin
       first_q          <= outcome_i;
       first_q.exponent <= outcome_i.exponent - 10'(zeros);
-      upper_q          <= outcome_i.special ? value_i[31:0] : 32'((value_i << zeros) >> 32);
+      upper_q          <= outcome_i.special ? value_i[63:32] : 32'((value_i << zeros) >> 32);
     end
   end
 

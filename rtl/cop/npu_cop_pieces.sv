@@ -96,8 +96,9 @@ module npu_cop_pieces
     end else begin
       if (take) begin
         pair_q <= last ? '0 : pair_q - most_q;
-        a_q    <= a_q >> {most_i, 3'b000};
-        b_q    <= b_q >> {most_i, 3'b000};
+        // Behind a piece of 16 bytes there is nothing.
+        a_q    <= most_i[3] ? a_q >> 64 : a_q >> 32;
+        b_q    <= most_i[3] ? b_q >> 64 : b_q >> 32;
       end
       if (load) begin
         a_q <= reads_i[0] ? chunk_i[0].data : 128'(value_i);

@@ -121,8 +121,8 @@ module npu_cop_reader
   end
 
   // ---------------------------------------------------------------------------------------------
-  // Chunks: out of one word, or of two. Two of them wait, so that who takes one does not wait for
-  // the words.
+  // Chunks: out of one word, or of two. Some of them wait, so that who takes one does not wait for
+  // the words; a queue of eight is a small memory.
   // ---------------------------------------------------------------------------------------------
   word_t low_q;
   logic low_valid_q, two, form, taken, room;
@@ -130,6 +130,7 @@ module npu_cop_reader
   cop_count_t bytes_q;  // not yet in a chunk
   logic [WordsW-1:0] words_q;  // not yet in low_q
   logic [4:0] used, in_low;
+  logic [151:0] near;
   chunk_t chunk, oldest;
 
   assign used = (bytes_q > CountBits'(16)) ? 5'd16 : bytes_q[4:0];
@@ -141,7 +142,9 @@ module npu_cop_reader
 
   // An element with bytes of both words has the lower code of the two.
   always_comb begin
-    chunk.data = 128'({word.data, low_q.data} >> {offset_q, 3'b000});
+    // By words, and then by bytes
+    near       = 152'({word.data, low_q.data} >> {offset_q[3:2], 5'b00000});
+    chunk.data = 128'(near >> {offset_q[1:0], 3'b000});
     chunk.good = 5'd16;
     chunk.code = word.code;
     if (low_q.code != CodeNone) begin
@@ -155,7 +158,7 @@ module npu_cop_reader
 
   npu_flush_fifo #(
     .DataT(chunk_t),
-    .Depth(2)
+    .Depth(8)
   ) u_chunks (
     .clk_i,
     .rst_ni,

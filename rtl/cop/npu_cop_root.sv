@@ -21,7 +21,7 @@ module npu_cop_root (
 
   output logic valid_o,  // 28 cycles after the operand; stays until ready_i
   input logic ready_i,  // takes the result
-  output logic [31:0] y_o  // with valid_o
+  output logic [31:0] y_o  // with valid_o, and until the next operand is taken
 );
 
   import npu_cop_float_pkg::*;

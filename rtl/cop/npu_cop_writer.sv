@@ -89,8 +89,8 @@ module npu_cop_writer
   // may be written of a group that is cut, and of what is written
   logic [4:0] behind, border, cut_limit, limit;
   logic [3:0] cut_size, good;  // bytes that are written of a group that is cut, and of this one
-  logic [183:0] moved;
-  logic [ 22:0] moved_strb;
+  logic [63:0] turned;
+  logic [22:0] moved_strb;
   logic crosses, cut, take, full, denied_q, reaches, known, room;
   logic [127:0] data_q, merged;
   logic [15:0] strb_q, merged_strb;
@@ -108,11 +108,12 @@ module npu_cop_writer
   assign cut_size = 4'(cut_limit - {1'b0, at_q});
   assign limit = cut ? cut_limit : behind;
   assign good = cut ? cut_size : size_i;
-  assign moved = 184'(group_i.data) << {at_q, 3'b000};
+  // The group turned so that each byte lies where it belongs, in this word or the next one
+  assign turned = 64'(({2{group_i.data}} << {at_q[2:0], 3'b000}) >> 64);
   assign moved_strb = (23'h7f_ffff << at_q) & ~(23'h7f_ffff << limit);
 
   for (genvar b = 0; b < 16; b++) begin : gen_byte
-    assign merged[8*b+:8] = moved_strb[b] ? moved[8*b+:8] : data_q[8*b+:8];
+    assign merged[8*b+:8] = moved_strb[b] ? turned[8*(b%8)+:8] : data_q[8*b+:8];
   end
   assign merged_strb = strb_q | moved_strb[15:0];
 
@@ -152,7 +153,7 @@ module npu_cop_writer
         at_q     <= limit[3:0];
         taken_o  <= taken_o + CountBits'(good);
         denied_q <= cut;
-        data_q   <= full ? 128'(moved[183:128]) : merged;
+        data_q   <= full ? {2{turned}} : merged;
         strb_q   <= full ? {9'b0, moved_strb[22:16]} : merged_strb;
       end
       if (flush) strb_q <= '0;
