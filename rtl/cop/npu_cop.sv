@@ -160,7 +160,6 @@ module npu_cop
     .end_o   (float_end),
     .clear_i ((clear_facc_q && free) || soft_reset_i),
     .facc_o  (state.facc),
-    .unit_i  (op.cop_unit),
     .start_i (start),
     .drop_i  (drop),
     .done_i  (walk_done),

@@ -4,8 +4,8 @@
 // that waits for the host. The queue holds refused instructions as well, because a commit that names
 // one of them speaks of its neighbours too; they leave it with their commit. What the host commits is
 // a prefix of the queue and what it kills a suffix, so two rows of bits say it all, ones from the
-// oldest entry on. Behind an instruction that uses memory nothing is issued until it has ended: it
-// may fail, and the next one is refused then.
+// oldest entry on; npu_cop_decide finds them. Behind an instruction that uses memory nothing is issued
+// until it has ended: it may fail, and the next one is refused then.
 
 module npu_cop_issue
   import npu_cop_pkg::*;
@@ -58,8 +58,7 @@ module npu_cop_issue
   entry_t next[Depth + 1];  // with the instruction that is issued in this cycle, and its operands
   entry_t incoming;
   logic [Depth-1:0] there_q, committed_q;  // entries in use, and those that are committed
-  logic [Depth-1:0] is_there;  // with the instruction that is issued, unless it is killed
-  logic issue, accept, joins, enters;
+  logic accept;
   x_result_t result_q;
   cop_decoded_t decoded;
 
@@ -99,7 +98,6 @@ module npu_cop_issue
           register_read: needed,
           is_float: accept ? decoded.is_float : '0
       };
-  assign issue = x_req_i.issue.valid && answer.ready;
 
   always_comb begin
     incoming = '{
@@ -121,8 +119,6 @@ module npu_cop_issue
   // ---------------------------------------------------------------------------------------------
   // The queue, with operands that come behind the issue, in any order
   // ---------------------------------------------------------------------------------------------
-  assign is_there = enters ? {there_q[Depth-2:0], 1'b1} : there_q;
-
   always_comb begin
     for (int unsigned i = 0; i <= Depth; i++) begin
       next[i] = (i < Depth && there_q[i%Depth]) ? entries_q[i%Depth] : incoming;
@@ -139,126 +135,44 @@ module npu_cop_issue
   end
 
   // ---------------------------------------------------------------------------------------------
-  // Commit and kill, of the entries and of the instruction that is offered, which may wait
+  // Commit and kill
   // ---------------------------------------------------------------------------------------------
-  // A decision that names an instruction that is here counts at once. Of another identifier, or beside
-  // one of another, it waits a cycle, and is then about what was here when it came: the offer of that
-  // cycle may be the newest entry meanwhile, the oldest entry may have gone. Nothing is issued behind
-  // what such a kill takes away.
-  typedef struct packed {
-    logic valid;
-    logic kill;
-    id_t  id;
-  } decision_t;
-
-  decision_t late_q;  // it has waited
-  // In the cycle before there was an offer; it waited, was committed, was killed
-  logic offered_q, waits_q, promised_q, doomed_q;
-  logic aged_q;  // in the cycle before the oldest one in flight had a result, or ended
-  id_t offer_id_q, aged_id_q, commit_id;  // of that offer, of that oldest one, of the decision
-  logic waits, kill, named, leads, ended, late, heard, pop;
-  logic [Depth:0] present, decided, match, reach, commits, kills;
-
-  assign kills_late = late_q.valid && late_q.kill;
-
-  assign waits      = waits_q && offer_id_q == incoming.id;
-  assign present    = {x_req_i.issue.valid && (waits || !late_q.valid), there_q};
-  assign decided    = {waits && (promised_q || doomed_q), committed_q};
-  assign commit_id  = late_q.valid ? late_q.id : id_t'(x_commit_i.id);
-  assign kill       = late_q.valid ? late_q.kill : x_commit_i.kill;
-  assign named      = match != '0;
-  assign ended      = result_q.valid && id_t'(result_q.id) == id_t'(x_commit_i.id);
-  assign leads      = there_q[0] && entries_q[0].id == id_t'(x_commit_i.id);
-  // A second decision about one that has ended or ends now is none.
-  assign late       = (late_q.valid || !named) && !ended && !(leads && pop);
+  logic leads, pop;
+  logic [Depth-1:0] under_way, there, committed;
+  id_t [Depth-1:0] ids;
 
   always_comb begin
-    for (int unsigned i = 0; i <= Depth; i++) begin
-      match[i] = present[i] && (i < Depth ? entries_q[i%Depth].id : incoming.id) == commit_id;
-    end
-  end
-
-  // Others than those that are here are placed by their distance from the oldest one in flight, whose
-  // result may wait: between those that are here; behind the newest; or, if the last one that was
-  // decided is older than all, between that one and the oldest, because the host decides in the order
-  // of issue. Behind the newest, what is nearer to those that were decided was decided long ago.
-  id_t decided_id_q, oldest_id, last_id, newest_id, newest_now_id;
-  logic aged, first, beyond, near_decided, near_oldest, past;
-  logic [Depth:0] older;
-
-  // From `from` on, one comes before the other.
-  function automatic logic precedes(id_t from, id_t one, id_t other);
-    return (one >= from) == (other >= from) ? one < other : one >= from;
-  endfunction
-
-  assign oldest_id = aged_q ? aged_id_q : there_q[0] ? entries_q[0].id :
-      offered_q ? offer_id_q : decided_id_q;
-  assign newest_id = offered_q ? offer_id_q : last_id;
-  assign newest_now_id = x_req_i.issue.valid ? incoming.id : last_id;
-
-  assign aged = precedes(oldest_id, newest_id, decided_id_q);
-  assign first = !named && aged && precedes(oldest_id, decided_id_q, late_q.id);
-  assign beyond = !named && !first && precedes(oldest_id, newest_id, late_q.id);
-  assign near_decided = id_t'(decided_id_q - late_q.id) < id_t'(late_q.id - newest_id);
-  assign near_oldest = id_t'(oldest_id - late_q.id) < id_t'(late_q.id - newest_id);
-  assign past = beyond && (aged ? near_decided : near_oldest);
-  assign heard = (match & decided) == '0 && (late_q.valid ? !past : x_commit_i.valid && named);
-
-  always_comb begin
-    last_id = decided_id_q;
     for (int unsigned i = 0; i < Depth; i++) begin
-      if (there_q[i]) last_id = entries_q[i].id;
+      ids[i]       = entries_q[i].id;
+      under_way[i] = there_q[i] && entries_q[i].accepted;
     end
   end
 
-  always_comb begin
-    for (int unsigned i = 0; i <= Depth; i++) begin
-      older[i] = !first &&
-          precedes(oldest_id, i < Depth ? entries_q[i%Depth].id : offer_id_q, late_q.id);
-    end
-    for (int unsigned i = 0; i <= Depth; i++) begin
-      reach[i] = named ? (match >> i) != '0 : older[i];
-    end
-  end
-
-  assign commits = (heard && !kill) ? present & reach : '0;
-  assign kills   = (heard && kill) ? present & ~decided & (~reach | match) : '0;
-  assign joins   = issue && !(waits && doomed_q);
-  assign enters  = joins && !kills[Depth];
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      late_q       <= '0;
-      aged_q       <= 1'b0;
-      aged_id_q    <= '0;
-      offered_q    <= 1'b0;
-      waits_q      <= 1'b0;
-      offer_id_q   <= '0;
-      promised_q   <= 1'b0;
-      doomed_q     <= 1'b0;
-      decided_id_q <= '1;
-    end else begin
-      late_q.valid <= x_commit_i.valid && late;
-      late_q.kill <= x_commit_i.kill;
-      late_q.id <= id_t'(x_commit_i.id);
-      aged_q <= result_q.valid || pop;
-      aged_id_q <= result_q.valid ? id_t'(result_q.id) : entries_q[0].id;
-      offered_q <= x_req_i.issue.valid;
-      waits_q <= x_req_i.issue.valid && !answer.ready;
-      offer_id_q <= incoming.id;
-      promised_q <= commits[Depth] || (waits && promised_q);
-      doomed_q <= kills[Depth] || (waits && doomed_q);
-      if (heard && kill && !beyond) decided_id_q <= late_q.valid ? newest_id : newest_now_id;
-      else if (heard && !first) decided_id_q <= commit_id;
-    end
-  end
-
-  logic [Depth-1:0] left, committed;
-
-  // Whoever is behind a killed one is killed, whoever is before a committed one is committed.
-  assign left = is_there & ~kills[Depth-1:0];
-  assign committed = (joins && (commits[Depth] || (waits && promised_q))) ?
-      {there_q[Depth-2:0], 1'b1} : committed_q | commits[Depth-1:0];
+  npu_cop_decide #(
+    .IdWidth(IdWidth),
+    .Depth  (Depth)
+  ) u_decide (
+    .clk_i,
+    .rst_ni,
+    .commit_valid_i(x_commit_i.valid),
+    .commit_kill_i (x_commit_i.kill),
+    .commit_id_i   (id_t'(x_commit_i.id)),
+    .offer_i       (x_req_i.issue.valid),
+    .offer_id_i    (incoming.id),
+    .issue_i       (x_req_i.issue.valid && answer.ready),
+    .there_i       (there_q),
+    .under_way_i   (under_way),
+    .committed_i   (committed_q),
+    .ids_i         (ids),
+    .pop_i         (pop),
+    .result_i      (result_q.valid),
+    .result_id_i   (id_t'(result_q.id)),
+    .leads_o       (leads),
+    .kills_late_o  (kills_late),
+    .there_o       (there),
+    .committed_o   (committed),
+    .busy_o
+  );
 
   // ---------------------------------------------------------------------------------------------
   // The oldest instruction. Its operands must have been there a cycle ago; a commit that names it may
@@ -266,8 +180,7 @@ module npu_cop_issue
   // ---------------------------------------------------------------------------------------------
   logic ready_to_go;
 
-  assign ready_to_go = there_q[0] && (committed_q[0] ||
-      (leads && x_commit_i.valid && !x_commit_i.kill && !late_q.valid));
+  assign ready_to_go = there_q[0] && (committed_q[0] || leads);
   assign op_o.valid = ready_to_go && entries_q[0].accepted && !entries_q[0].waits;
   assign op_o.instr = entries_q[0].instr;
   assign op_o.decoded = entries_q[0].decoded;
@@ -282,8 +195,8 @@ module npu_cop_issue
       committed_q <= '0;
       for (int unsigned i = 0; i < Depth; i++) entries_q[i] <= '0;
     end else begin
-      there_q     <= left >> pop;
-      committed_q <= committed >> pop;
+      there_q     <= there;
+      committed_q <= committed;
       for (int unsigned i = 0; i < Depth; i++) entries_q[i] <= pop ? next[i+1] : next[i];
     end
   end
@@ -310,19 +223,7 @@ module npu_cop_issue
   assign x_result_o = result_q;
   assign taken_o = result_q.valid && x_req_i.result_ready;
 
-  logic [Depth-1:0] under_way;
-
-  always_comb begin
-    for (int unsigned i = 0; i < Depth; i++) under_way[i] = there_q[i] && entries_q[i].accepted;
-  end
-
   assign awake_o = result_q.valid || under_way != '0;
-
-  // What is killed a cycle late has been killed since the cycle before.
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) busy_o <= 1'b0;
-    else busy_o <= result_q.valid || (under_way & ~(late_q.valid ? kills[Depth-1:0] : '0)) != '0;
-  end
 
 `ifndef SYNTHESIS
   x_id_t wide;
