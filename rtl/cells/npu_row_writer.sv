@@ -23,7 +23,7 @@ module npu_row_writer #(
   // A word with its own address, in a cycle without word_i.valid; never without Side
   input  npu_sram_pkg::sram_wr_req_t side_i,
 
-  output logic empty_o,  // no word waits: all that came are in SRAM
+  output logic empty_o,  // with this cycle's grant all that came are in SRAM; by wr_ready_i
 
   // SRAM port
   // One cycle after its word or later; stays until ready, all stable
@@ -39,11 +39,12 @@ module npu_row_writer #(
   npu_pkg::sram_addr_t addr_q, next_row_q, pitch_q;
   entry_t head, entry;
   logic valid, side;
+  logic [$clog2(Depth+1)-1:0] waiting;
 
   assign side       = Side && side_i.valid;
   assign entry.addr = side ? side_i.addr : addr_q;
   assign entry.data = side ? side_i.data : word_i.data;
-  assign empty_o    = !valid;
+  assign empty_o    = waiting == '0 || (waiting == $bits(waiting)'(1) && wr_ready_i);
   assign wr_req_o   = '{valid: valid, addr: head.addr, data: head.data};
 
   always_ff @(posedge clk_i) begin
@@ -61,18 +62,20 @@ module npu_row_writer #(
     end
   end
 
-  npu_fifo #(
+  npu_flush_fifo #(
     .DataT(entry_t),
     .Depth(Depth)
   ) u_words (
     .clk_i,
     .rst_ni,
+    .flush_i(1'b0),
     .valid_i(word_i.valid || side),
     .ready_o,
     .data_i (entry),
     .valid_o(valid),
     .ready_i(wr_ready_i),
-    .data_o (head)
+    .data_o (head),
+    .count_o(waiting)
   );
 
 `ifndef SYNTHESIS
