@@ -177,4 +177,10 @@ module npu_dma_place
     end
   end
 
+`ifndef SYNTHESIS
+  InOrder_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) op_ready_o && !placed |-> !waiting)
+  else $error("npu_dma_place: an operation is delivered before an older one");
+`endif
+
 endmodule

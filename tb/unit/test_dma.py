@@ -56,11 +56,13 @@ async def unit_dma_cache_in_memory(dut: Dut) -> None:
 
 @cocotb.test
 async def unit_dma_cache_in_sram(dut: Dut) -> None:
-    """Random appends and reads of a K/V cache in SRAM."""
+    """Random appends and reads of a K/V cache in SRAM; a word for memory right behind appends."""
     bench = EngineBench.of(dut)
     bench.cache_in_sram = True
+    word = partial(dma_store, StoreWindow(), extent=(1, 16))
     for program in _cache(None, 16):
         await bench.run_program(program)
+        await bench.run_program([program[0], word] * 8)
 
 
 @cocotb.test

@@ -91,6 +91,26 @@ async def test_program_set(dut: Dut) -> None:
 
 
 @cocotb.test
+async def test_program_set_before_transfer(dut: Dut) -> None:
+    """A transfer right behind a SET of its base, both waiting at a barrier, takes the new base."""
+    bench = await Bench.start(dut)
+    text = ["DMA_LOAD dst=0x1000 M=16 N=256 b=0"]
+    for turn in range(8):
+        place = 0x100 * turn
+        text += [
+            f"BARRIER {'st' if turn % 2 else 'ld'}",
+            f"SET BASE1 v={0x12_0000 + 0x1000 * turn:#x}",
+            f"DMA_LOAD dst={place:#x} M=2 N=33 b=1",
+            f"SET BASE1 v={0x30 * turn + 16:#x} add",
+            f"DMA_STORE dst=0x1000 M=2 N=33 b=1 off={0x8_0000 + place:#x}",
+            f"SET BASE1 v={0x15_0000 + 0x1000 * turn:#x}",
+            "NOP",
+            f"DMA_LOAD dst={place + 0x80:#x} M=1 N=64 b=1",
+        ]
+    await bench.execute(words("\n".join([*text, "END"])))
+
+
+@cocotb.test
 async def test_program_barriers(dut: Dut) -> None:
     """Every mask bit and every count of BARRIER, with work in flight on each engine."""
     bench = await Bench.start(dut)
