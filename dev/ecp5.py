@@ -28,8 +28,9 @@ FOLDER = BUILD / "ecp5"
 GROUP = "ecp5"
 """Of pip, with the placer."""
 PLACED = (
-    *("host", "stream", "mem-port", "dma-load", "smx-sum", "post-a4"),
-    *("cop-issue", "cop-lane", "cop-facc", "cop-divide"),
+    *("host", "stream", "mem-port", "axi-mux", "dma-load", "dma-store", "smx-sum", "softmax"),
+    *("post-a4", "post-a8", "cop-issue", "cop-int", "cop-pieces", "cop-mem", "cop-window"),
+    *("cop-lane", "cop-facc", "cop-divide", "cop-root"),
 )
 """Names of `dev.timing`: blocks that are placed in a minute or two."""
 PLACER = ("--um5g-85k", "--speed", "8", "--out-of-context", "--timing-allow-fail", "--no-route")

@@ -33,7 +33,10 @@ NAND_AREA = 24.0
 """um2 of NAND2X1: a gate equivalent."""
 ROW = "row-a16"
 """What the others are compared with: a row of the array, of which nothing can be left out."""
-BLOCKS = (ROW, "smx-sum", "softmax", "seq", "post-a16", "vector", "sram")
+BLOCKS = (
+    *(ROW, "smx-sum", "softmax", "seq", "post-a16", "expand-a16", "vector", "norm", "sram"),
+    *("cmd", "cop-facc", "cop-func", "cop-lane", "cop-vector"),
+)
 """Names of `dev.timing`."""
 
 MOST_LOADS = 16
