@@ -50,19 +50,26 @@ module npu_multicast_fifo #(
   end
 
   for (genvar r = 0; r < int'(NumReaders); r++) begin : gen_reader
-    logic stored_q, pop;
+    logic stored, pop;
     assign pop        = valid_o[r] && ready_i[r];
-    assign valid_o[r] = stored_q || (Through[r] && push);
-    assign data_o[r]  = (Through[r] && !stored_q) ? data_i : mem_q[rd_q[r][PtrW-1:0]];
+    assign valid_o[r] = stored || (Through[r] && push);
+    assign data_o[r]  = (Through[r] && !stored) ? data_i : mem_q[rd_q[r][PtrW-1:0]];
 
     always_ff @(posedge clk_i) begin
-      if (!rst_ni) begin
-        rd_q[r]  <= '0;
-        stored_q <= 1'b0;
-      end else begin
-        if (pop) rd_q[r] <= rd_q[r] + 1'b1;
-        if (push != pop) stored_q <= push || rd_q[r] + 1'b1 != wr_q;
+      if (!rst_ni) rd_q[r] <= '0;
+      else if (pop) rd_q[r] <= rd_q[r] + 1'b1;
+    end
+
+    // From a register where much follows it, else with little before the registers
+    if (Through[r]) begin : gen_through
+      logic stored_q;
+      assign stored = stored_q;
+      always_ff @(posedge clk_i) begin
+        if (!rst_ni) stored_q <= 1'b0;
+        else if (push != pop) stored_q <= push || rd_q[r] + 1'b1 != wr_q;
       end
+    end else begin : gen_stored
+      assign stored = rd_q[r] != wr_q;
     end
   end
 
