@@ -162,6 +162,7 @@ module npu_cop_walk
   // The element that counts: the one that has failed, the first one of a range, where a range ends, or
   // how far a reset finds it
   // ---------------------------------------------------------------------------------------------
+  logic [31:0] reached;  // index, as a fault tells it
   cop_count_t element, index, behind;  // behind: bytes from the start of the range
   logic [31:0] a, b, d, addr;
   logic range_q;  // a reset came while a range was under way
@@ -181,12 +182,13 @@ module npu_cop_walk
     endcase
   end
 
-  assign behind = in_bytes(element, job_q.bytes);
-  assign index  = done_q + element;
-  assign a      = job_q.a + 32'(behind);
-  assign b      = job_q.b + 32'(behind);
-  assign d      = job_q.d + 32'(behind);
-  assign addr   = of_write ? d : (runs && progress.read_second) ? b : a;
+  assign behind  = in_bytes(element, job_q.bytes);
+  assign index   = done_q + element;
+  assign reached = 32'(index);
+  assign a       = job_q.a + 32'(behind);
+  assign b       = job_q.b + 32'(behind);
+  assign d       = job_q.d + 32'(behind);
+  assign addr    = of_write ? d : (runs && progress.read_second) ? b : a;
 
   // ---------------------------------------------------------------------------------------------
   // States
@@ -218,14 +220,14 @@ module npu_cop_walk
             left_q  <= left_q - range;
             state_q <= StRun;
           end else if (bus.expired) begin
-            fault_q <= '{valid: 1'b1, code: code, addr: addr, index: 32'(index)};
+            fault_q <= '{valid: 1'b1, code: code, addr: addr, index: reached};
             state_q <= StEnd;
           end
         end
         StRun: begin
           if (bus.expired) timed_out_q <= 1'b1;
           if (fails) begin
-            fault_q <= '{valid: 1'b1, code: code, addr: addr, index: 32'(index)};
+            fault_q <= '{valid: 1'b1, code: code, addr: addr, index: reached};
             state_q <= ends ? StEnd : StDrain;
           end else if (progress.done) begin
             job_q.a <= a;
@@ -237,7 +239,7 @@ module npu_cop_walk
         end
         StDrain: begin
           // What was under way when a reset came has been written meanwhile.
-          if (fault_q.code == CodeReset) fault_q.index <= 32'(index);
+          if (fault_q.code == CodeReset) fault_q.index <= reached;
           if (quiet || (bus.expired && fault_q.code != CodeReset)) state_q <= StEnd;
         end
         StEnd:   if (room_i) state_q <= StIdle;

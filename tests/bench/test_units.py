@@ -53,7 +53,7 @@ def test_names_choose_blocks_and_tests() -> None:
     """Blocks once each, in the order asked for; blocks without a named test are left out."""
     assert units.select(["vec", "vec"]) == ["vec"]
     assert units.select([]) == units.blocks()
-    assert units.select([], CHIPS["a8"]) == ["dma", "gemm", "legal_gemm", "softmax", "vec"]
+    assert units.select([], CHIPS["a8"]) == ["dma", "gemm", "legal_gemm", "nrm", "softmax", "vec"]
     name = units.tests_of("vec")[0].name
     chosen = chosen_tests(units.blocks(), [name])
     assert {block: [test.name for test in tests] for block, tests in chosen.items()} == {
@@ -66,7 +66,7 @@ def test_names_choose_blocks_and_tests() -> None:
     [
         (["unit", "vce"], "no block is called 'vce'; near: vec"),
         (["unit", "qqqq"], "no block is called 'qqqq'; all: "),
-        (["unit", "--config", "a8", "nrm"], "BLOCK=nrm: given CONFIG=a8, allowed a16; "),
+        (["unit", "--config", "a8", "cmd"], "BLOCK=cmd: given CONFIG=a8, allowed a16; "),
         (["unit", "--tests", "unit_vec_randm"], "no test is called 'unit_vec_randm'; near: "),
     ],
 )
