@@ -178,6 +178,18 @@ module npu_dma_place
   end
 
 `ifndef SYNTHESIS
+  logic [1:0] lasts_q;  // last words of operations among those that wait for SRAM
+  logic last_comes, last_leaves;
+  assign last_comes  = sram_valid && sram_room && placed_word.last;
+  assign last_leaves = done_o && !(op_ready_o && !placed);
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) lasts_q <= '0;
+    else lasts_q <= lasts_q + 2'(last_comes) - 2'(last_leaves);
+  end
+
+  DeliveredOnce_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) last_leaves |-> lasts_q != '0)
+  else $error("npu_dma_place: an operation is delivered that is not there, or twice");
   InOrder_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) op_ready_o && !placed |-> !waiting)
   else $error("npu_dma_place: an operation is delivered before an older one");

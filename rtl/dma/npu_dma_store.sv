@@ -264,19 +264,6 @@ module npu_dma_store
                           !(sram_wr_req_o.valid && sram_wr_ready_i);
 
 `ifndef SYNTHESIS
-  // Operations whose words have left, to memory or to the words that wait for SRAM
-  logic [CountW-1:0] sent_q;
-  logic sent;
-  assign sent = job_valid[Place] && job_ready[Place];
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) sent_q <= '0;
-    else sent_q <= sent_q + CountW'(sent) - CountW'(done);
-  end
-
-  DeliveredOnce_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   delivered |-> delivered_q < sent_q + CountW'(sent))
-  else $error("npu_dma_store: an operation is delivered that has not left, or twice");
   TokenAnswered_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) token_done_o |-> done)
   else $error("npu_dma_store: a token is answered before it is delivered");
