@@ -100,7 +100,7 @@ package npu_seq_pkg;
   // What the instruction at the head means with the registers as they are; with ready, but what is
   // wrong is low before
   typedef struct packed {
-    logic      ready;         // K/V, EMBED, DMA, ARGMAX, LOOP: some cycles after the instruction
+    logic      ready;         // K/V, EMBED, LOOP: some cycles late; DMA, ARGMAX: one behind a SET
     logic      loop_taken;    // a LOOP that has another turn
     logic      context_full;  // more keys than columns or than the cache takes
     logic      bad_address;   // outside the 32-bit address space or misaligned
