@@ -34,24 +34,40 @@ PLACED = (
 )
 """Names of `dev.timing`: blocks that are placed in a minute or two."""
 PLACER = ("--um5g-85k", "--speed", "8", "--out-of-context", "--timing-allow-fail", "--no-route")
+LEAST_MEGAHERTZ = 65.0
+"""Of a placed block; no bar that falls, for a small change places all of it anew."""
 DEVICE = {"lut4": 83_640, "multipliers": 156, "block_rams": 208}
 """What an LFE5UM5G-85F has."""
-FIGURES = ("lut4", "ff", "multipliers", "block_rams")
+FIGURES = ("lut4", "shallow_lut4", "ff", "multipliers", "block_rams")
 
 AREA = f"""
 read_slang --threads 1 --keep-hierarchy --blackboxed-module {synth.CLOCK_GATE} \\
   --top {{top}} {{parameters}} {{files}}
 synth_ecp5 -noflatten -top {{top}} -run :map_luts
+design -save gates
 abc -lut 4:7
 clean
 synth_ecp5 -noflatten -top {{top}} -run map_cells:
-tee -q -o {{folder}}/stat.json stat -json
+tee -q -o {{folder}}/shallow.json stat -json
+design -load gates
+abc -lut 4:7 -script +strash;ifraig;scorr;dc2;fraig;dch,-f;if,-a;mfs2
+clean
+synth_ecp5 -noflatten -top {{top}} -run map_cells:
+tee -q -o {{folder}}/small.json stat -json
 """
-PLACE = """
-read_slang --threads 1 --top {top} {parameters} {files}
-synth_ecp5 -top {top} -json {folder}/net.json
+"""Mapped twice: for the fewest levels, and for the fewest LUTs."""
+PLACE = f"""
+read_slang --threads 1 --blackboxed-module {synth.CLOCK_GATE} --top {{top}} {{parameters}} {{files}}
+techmap -map {{folder}}/gate.v
+synth_ecp5 -top {{top}} -json {{folder}}/net.json
 """
 """With ABC9 as for a block that is placed, a chip by module would take half an hour."""
+GATE = f"""
+module {synth.CLOCK_GATE}(input clk_i, input enable_i, output clk_o);
+  assign clk_o = clk_i;
+endmodule
+"""
+"""A wire: clocks of an FPGA are not gated."""
 _WAIVED = ("ABC: Warning: ",)
 
 
@@ -61,11 +77,14 @@ class Module:
 
     Attributes:
         module: its name.
-        lut4, ff, multipliers, block_rams: cells.
+        lut4: mapped for few LUTs.
+        shallow_lut4: the same mapped for few levels.
+        ff, multipliers, block_rams: cells of the first.
     """
 
     module: str
     lut4: int
+    shallow_lut4: int
     ff: int
     multipliers: int
     block_rams: int
@@ -87,11 +106,24 @@ class Placed:
 
 
 @dataclass(frozen=True)
+class Mapped:
+    """A chip that was mapped.
+
+    Attributes:
+        modules: its modules, itself first.
+        seconds: time that it took.
+    """
+
+    modules: tuple[Module, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Report:
     """What was found.
 
     Attributes:
-        modules: of the smallest chip, itself first.
+        modules: of the smallest chip, itself first; none if it was not mapped.
         placed: blocks with their clocks.
     """
 
@@ -99,54 +131,58 @@ class Report:
     placed: tuple[Placed, ...]
 
 
+def slow(placed: Sequence[Placed]) -> list[str]:
+    """Return a line for each block whose clock is slower than all are allowed to be."""
+    return [
+        f"{one.block}: placed at {one.megahertz:.1f} MHz, at least {LEAST_MEGAHERTZ:.0f}"
+        for one in placed
+        if one.megahertz < LEAST_MEGAHERTZ
+    ]
+
+
 def missing() -> str | None:
     """Return how the placer is installed, None if it is."""
     return optional.missing(GROUP)
 
 
-def measure(
-    chip: synth.SynthBlock,
-    blocks: Sequence[synth.SynthBlock],
-    on_line: Callable[[str], None],
-    folder: Path = FOLDER,
-) -> Report:
-    """Map a chip by module and place blocks, one after the other.
-
-    Args:
-        chip: the block to map with its hierarchy.
-        blocks: to place.
-        on_line: is called with a line about each.
-        folder: for logs and what is kept.
+def map_chip(chip: synth.SynthBlock, paths: Sequence[Path]) -> tuple[Mapped, bool]:
+    """Map a chip by module; return figures, and whether they are of an earlier run.
 
     Raises:
-        SynthesisError: a tool refused one, or is missing.
+        SynthesisError: yosys refused it.
+    """
+    found, kept = _run(chip, paths, AREA, "area", lambda own: {"modules": modules(chip, own)})
+    return Mapped(tuple(Module(**one) for one in found["modules"]), found["seconds"]), kept
+
+
+def place(block: synth.SynthBlock, paths: Sequence[Path]) -> tuple[Placed, bool]:
+    """Map a block and place it; return its clock, and whether that is of an earlier run.
+
+    Raises:
+        SynthesisError: a tool refused it, or is missing.
     """
     if (lacks := missing()) is not None:
         raise SynthesisError(f"ecp5: {lacks}")
-    area = _run(chip, AREA, "area", folder, lambda own: {"modules": modules(chip, own)})
-    on_line(f"ok   {chip.name} on the ECP5")
-    placed = []
-    for block in blocks:
-        found = _run(block, PLACE, "place", folder, lambda own: _place(own))
-        placed.append(Placed(block.name, found["megahertz"], found["seconds"]))
-        on_line(f"ok   {block.name} is placed: {placed[-1].megahertz:.1f} MHz")
-    return Report(tuple(Module(**one) for one in area["modules"]), tuple(placed))
+    found, kept = _run(block, paths, PLACE, "place", _place)
+    return Placed(block.name, found["megahertz"], found["seconds"]), kept
 
 
 def _run(
     block: synth.SynthBlock,
+    paths: Sequence[Path],
     script: str,
     kind: str,
-    folder: Path,
     make: Callable[[Path], dict[str, Any]],
-) -> Mapping[str, Any]:
-    own = synth.place(block, folder / kind)
-    files = sources.closure(block.top, sources.rtl_sources())
+) -> tuple[Mapping[str, Any], bool]:
+    own = synth.place(block, FOLDER / kind)
+    files = sources.closure(block.top, paths)
     text = script.format(**synth.words(block, files, own))
     code = Path(__file__).read_text(encoding="utf-8")
 
     def made() -> dict[str, Any]:
         begin = time.monotonic()
+        own.mkdir(parents=True, exist_ok=True)
+        (own / "gate.v").write_text(GATE, encoding="utf-8")
         try:
             yosys.run(text, own, _WAIVED)
             found = make(own)
@@ -154,12 +190,20 @@ def _run(
             raise SynthesisError(f"{block.name} ({block.top}) on the ECP5: {error}") from None
         return found | {"seconds": round(time.monotonic() - begin, 1)}
 
-    return yosys.kept(own / "result.json", yosys.digest(text + code, files), made)[0]
+    return yosys.kept(own / "result.json", yosys.digest(text + code, files), made)
 
 
 def modules(chip: synth.SynthBlock, own: Path) -> list[dict[str, Any]]:
     """Return the cells of the chip's modules, largest first, those that are of some size."""
-    stat = json.loads((own / "stat.json").read_text(encoding="utf-8"))
+    small, shallow = (_sums(chip, own / f"{name}.json") for name in ("small", "shallow"))
+    found = [asdict(_module(name, cells, shallow[name])) for name, cells in small.items()]
+    least = found[0]["lut4"] // 100
+    return sorted((one for one in found if one["lut4"] >= least), key=lambda one: -one["lut4"])
+
+
+def _sums(chip: synth.SynthBlock, file: Path) -> dict[str, Counter[str]]:
+    """Return the cells of all instances of each module in a report of yosys, the chip's first."""
+    stat = json.loads(file.read_text(encoding="utf-8"))
     times = synth.instances(stat["modules"], chip.top)
     sums: dict[str, Counter[str]] = {}
     for module, count in times.items():
@@ -168,16 +212,19 @@ def modules(chip: synth.SynthBlock, own: Path) -> list[dict[str, Any]]:
         sums.setdefault(name, Counter())
         for cell, number in below.items():
             sums[name][cell] += number * count
-    found = [asdict(_module(name, cells)) for name, cells in sums.items()]
-    least = found[0]["lut4"] // 100
-    return sorted((one for one in found if one["lut4"] >= least), key=lambda one: -one["lut4"])
+    return sums
 
 
-def _module(name: str, cells: Mapping[str, int]) -> Module:
+def _lut4(cells: Mapping[str, int]) -> int:
     luts = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 4}
+    return sum(weight * cells.get(cell, 0) for cell, weight in luts.items())
+
+
+def _module(name: str, cells: Mapping[str, int], shallow: Mapping[str, int]) -> Module:
     return Module(
         module=name,
-        lut4=sum(weight * cells.get(cell, 0) for cell, weight in luts.items()),
+        lut4=_lut4(cells),
+        shallow_lut4=_lut4(shallow),
         ff=cells.get("TRELLIS_FF", 0),
         multipliers=cells.get("MULT18X18D", 0),
         block_rams=cells.get("DP16KD", 0),

@@ -33,6 +33,8 @@ NAND_AREA = 24.0
 """um2 of NAND2X1: a gate equivalent."""
 ROW = "row-a16"
 """What the others are compared with: a row of the array, of which nothing can be left out."""
+MOST_ROWS = 1.3
+"""The longest path of a block, in rows of the array."""
 BLOCKS = (
     *(ROW, "smx-sum", "softmax", "seq", "post-a16", "expand-a16", "vector", "norm", "sram"),
     *("cmd", "cop-facc", "cop-func", "cop-lane", "cop-vector"),
@@ -171,6 +173,21 @@ def measure(
     key = yosys.digest(text + timing + code, [*files, LIBERTY])
     figures, kept = yosys.kept(own / "result.json", key, make)
     return Gates(**figures), kept
+
+
+def rows(gates: Sequence[Gates]) -> dict[str, float]:
+    """Return the longest path of each block in rows of the array, which is one of `gates`."""
+    known = {one.block: one.nanoseconds for one in gates}
+    return {block: nanoseconds / known[ROW] for block, nanoseconds in known.items()}
+
+
+def slow(gates: Sequence[Gates]) -> list[str]:
+    """Return a line for each block with a longer path than all are allowed to have."""
+    return [
+        f"{block}: {length:.2f} rows of the array in gates, at most {MOST_ROWS}"
+        for block, length in rows(gates).items()
+        if length > MOST_ROWS
+    ]
 
 
 def add_buffers(module: dict[str, Any], most: int = MOST_LOADS) -> None:

@@ -19,13 +19,16 @@ def _timing(arguments: argparse.Namespace) -> int:
     chosen = synth.chosen(names, timing.BLOCKS)
     raised = names_in(arguments.raised)
     synth.chosen(raised, timing.BLOCKS)
-    if names and (arguments.page or arguments.ecp5):
-        given = "--page" if arguments.page else "--ecp5"
-        raise UsageError(f"{given}: given {arguments.blocks!r}, allowed for all blocks only")
+    if names and arguments.page:
+        raise UsageError(f"--page: given {arguments.blocks!r}, allowed for all blocks only")
     if (raised or arguments.release) and not arguments.page:
         raise UsageError("--raise, --release: given alone, allowed with --page")
-    if arguments.ecp5 and (lacks := ecp5.missing()):
-        raise UsageError(f"--ecp5: {lacks}")
+    if arguments.ecp5:
+        allowed = (timing.SMALLEST.name, *ecp5.PLACED)
+        if other := [name for name in names if name not in allowed]:
+            raise UsageError(f"--ecp5: given {', '.join(other)}, allowed {', '.join(allowed)}")
+        if lacks := ecp5.missing():
+            raise UsageError(f"--ecp5: {lacks}")
     build.generate()
     print(f"yosys {yosys.tool_version()}")
 
@@ -36,13 +39,24 @@ def _timing(arguments: argparse.Namespace) -> int:
     mapped: list[gates.Gates] = []
     lacks = gates.missing()
     if lacks is None:
-        wanted = [block for block in chosen if block.name in gates.BLOCKS]
-        mapped, unmapped = synth.run(wanted, arguments.jobs, say, gates.measure)
-        refused += unmapped
+        wanted = [block.name for block in chosen if block.name in gates.BLOCKS]
+        if wanted:
+            blocks = synth.chosen([gates.ROW, *wanted], timing.BLOCKS)
+            mapped, unmapped = synth.run(blocks, arguments.jobs, say, gates.measure)
+            refused += unmapped
     device = None
     if arguments.ecp5:
-        placed = [block for block in timing.BLOCKS if block.name in ecp5.PLACED]
-        device = ecp5.measure(timing.SMALLEST, placed, say)
+        chips, unmapped = synth.run(
+            [block for block in chosen if block == timing.SMALLEST], 1, say, ecp5.map_chip
+        )
+        placed, unplaced = synth.run(
+            [block for block in chosen if block.name in ecp5.PLACED],
+            arguments.jobs,
+            say,
+            ecp5.place,
+        )
+        refused += unmapped + unplaced
+        device = ecp5.Report(chips[0].modules if chips else (), tuple(placed))
 
     print(timing_report.render(results, mapped))
     if lacks is not None:
@@ -55,6 +69,9 @@ def _timing(arguments: argparse.Namespace) -> int:
         timing.write_bars(timing.lowered(results, timing.bars(), raised))
         timing_report.write_page(results, mapped, device, arguments.release)
     worse = timing.worse(results, timing.bars())
+    if not refused:
+        worse += gates.slow(mapped)
+        worse += ecp5.slow(device.placed if device else ())
     for line in worse:
         print(line)
     print(f"{len(results)} blocks, {len(refused)} refused, {len(worse)} figures above their bars")

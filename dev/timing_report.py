@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,8 @@ from npu.tables import FitTable, as_text
 from spec.paths import ROOT
 
 REPORT = timing.REPORT
+ECP5_HEADS = ("LUT4", "for few levels", "FF", "multipliers", "block RAM")
+"""Of `ecp5.FIGURES`."""
 PAGE = ROOT / "docs" / "timing.md"
 
 
@@ -35,13 +37,13 @@ def save(
     path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
-def _gates_cells(block: str, mapped: Mapping[str, gates.Gates]) -> tuple[str, str, str]:
+def _gates_cells(block: str, mapped: Sequence[gates.Gates]) -> tuple[str, str, str]:
     """Return kGE, nanoseconds and rows of the array of a block; empty where they are not known."""
-    if block not in mapped:
-        return "", "", ""
-    one = mapped[block]
-    rows = f"{one.nanoseconds / mapped[gates.ROW].nanoseconds:.1f}" if gates.ROW in mapped else ""
-    return f"{one.area:.1f}", f"{one.nanoseconds:.1f}", rows
+    for one in mapped:
+        if one.block == block:
+            rows = gates.rows(mapped)[block]
+            return f"{one.area:.1f}", f"{one.nanoseconds:.1f}", f"{rows:.1f}"
+    return "", "", ""
 
 
 def _named(one: timing.BlockTiming) -> str:
@@ -51,16 +53,15 @@ def _named(one: timing.BlockTiming) -> str:
 
 def render(results: Sequence[timing.BlockTiming], mapped: Sequence[gates.Gates]) -> str:
     """Return the table as text, and the deepest paths of whole chips below it."""
-    known = {one.block: one for one in mapped}
     table = FitTable(title="Levels of logic")
     table.name("block")
     table.text("module and parameters")
     heads = ("levels", "of LUTs", "LUT", "FF", "DSP")
-    for head in (*heads, *(("kGE", "ns", "rows") if known else ()), "seconds"):
+    for head in (*heads, *(("kGE", "ns", "rows") if mapped else ()), "seconds"):
         table.figure(head)
     for one in results:
         figures = (f"{getattr(one, name):,}" for name in timing.FIGURES)
-        extra = _gates_cells(one.block, known) if known else ()
+        extra = _gates_cells(one.block, mapped) if mapped else ()
         table.add_row(one.block, _named(one), *figures, *extra, f"{one.seconds:.0f}")
     text = as_text(table, 120)
     for one in results:
@@ -74,7 +75,7 @@ def render_ecp5(report: ecp5.Report) -> str:
     """Return the tables of the ECP5 as text."""
     modules = FitTable(title="The smallest chip on an ECP5")
     modules.name("module")
-    for head in ("LUT4", "FF", "multipliers", "block RAM"):
+    for head in ECP5_HEADS:
         modules.figure(head)
     for one in report.modules:
         modules.add_row(one.module, *(f"{getattr(one, name):,}" for name in ecp5.FIGURES))
@@ -83,7 +84,8 @@ def render_ecp5(report: ecp5.Report) -> str:
     placed.figure("MHz")
     for each in report.placed:
         placed.add_row(each.block, f"{each.megahertz:.1f}")
-    return as_text(modules, 120) + as_text(placed, 120)
+    tables = (modules, report.modules), (placed, report.placed)
+    return "".join(as_text(each, 120) for each, rows in tables if rows)
 
 
 # -------------------------------------------------------------------------------------------------
@@ -177,11 +179,10 @@ def _paths(results: Sequence[timing.BlockTiming]) -> str:
 
 
 def _gates(results: Sequence[timing.BlockTiming], mapped: Sequence[gates.Gates]) -> str:
-    known = {one.block: one for one in mapped}
     named = {one.block: one for one in results}
     rows = [
-        (name, _named(named[name]), named[name].levels, *_gates_cells(name, known))
-        for name in known
+        (name, _named(named[name]), named[name].levels, *_gates_cells(name, mapped))
+        for name in (one.block for one in mapped)
         if name in named
     ]
     return table(("block", "module and parameters", "levels", "kGE", "ns", "rows"), rows, 2)
@@ -192,7 +193,7 @@ def _ecp5(report: ecp5.Report) -> str:
         (one.module, *(f"{getattr(one, name):,}" for name in ecp5.FIGURES))
         for one in report.modules
     ]
-    text = table(("module", "LUT4", "FF", "multipliers", "block RAM"), modules)
+    text = table(("module", *ECP5_HEADS), modules)
     placed = [(one.block, f"{one.megahertz:.1f}", f"{one.seconds:.0f}") for one in report.placed]
     return text + "\n" + table(("block", "MHz", "seconds"), placed)
 

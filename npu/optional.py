@@ -108,7 +108,9 @@ def has(name: str) -> bool:
     """Whether a package of Debian, or all packages of a group of pip, are there."""
     if name in PACKAGES:
         return not os.environ.get(BARE) and _found(name)
-    return all(_installed(*pin.split("==")) for pin in groups()[name])
+    # Metadata of an older version lacks groups that are new.
+    pins = groups().get(name)
+    return pins is not None and all(_installed(*pin.split("==")) for pin in pins)
 
 
 @cache

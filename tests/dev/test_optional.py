@@ -91,6 +91,11 @@ def test_a_bare_machine_has_no_package(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not build.traces(build.Configuration(kind="debug"))
 
 
+def test_a_group_that_the_metadata_lacks_is_missing() -> None:
+    """They are of an older version of this package; the command that brings groups renews them."""
+    assert optional.missing("later") == "no group later, python3 dev/bootstrap.py later"
+
+
 def test_groups_are_those_of_pip(monkeypatch: pytest.MonkeyPatch) -> None:
     """A group is there with all its packages, those of groups inside it too."""
     assert {"onnxruntime==1.32.0", "torch==2.13.0"} <= set(optional.groups()["oracles"])

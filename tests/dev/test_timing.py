@@ -108,6 +108,17 @@ def test_the_table_shows_levels_and_gates() -> None:
     assert "stream: 7 levels: a_q -> npu_x 2 -> u_b 5 -> u_b.c_q\n" in bare
 
 
+def test_what_is_slow_in_gates_or_placed_is_named() -> None:
+    """In rows of the array, whatever a row takes; a placed block in megahertz."""
+    mapped = [gates.Gates("row-a16", 18.7, 4.0, 1.0), gates.Gates("seq", 70.0, 5.2, 1.0)]
+    assert gates.slow(mapped) == []
+    assert gates.slow([*mapped, gates.Gates("cmd", 60.0, 5.3, 1.0)]) == [
+        "cmd: 1.32 rows of the array in gates, at most 1.3"
+    ]
+    placed = [ecp5.Placed("seq", 65.0, 150.0), ecp5.Placed("post-a8", 55.94, 43.0)]
+    assert ecp5.slow(placed) == ["post-a8: placed at 55.9 MHz, at least 65"]
+
+
 def test_nothing_drives_more_than_it_can() -> None:
     """Trees of buffers, of two stages here; each input has the value that it had, clocks too."""
     ins, outs = {"A": "input", "CLK": "input", "Q": "output"}, {"A": "input", "Y": "output"}
@@ -148,7 +159,7 @@ def test_the_page_keeps_what_was_not_measured(tmp_path: Path) -> None:
     page = _page(tmp_path)
     tops = [_timing(name) for name in timing.WHOLE]
     device = ecp5.Report(
-        (ecp5.Module("npu_vec", 24_923, 1, 16, 0),), (ecp5.Placed("stream", 91.2, 3.0),)
+        (ecp5.Module("npu_vec", 24_923, 30_000, 1, 16, 0),), (ecp5.Placed("stream", 91.2, 3.0),)
     )
     mapped = [gates.Gates("row-a16", 18.7, 6.0, 1.0), gates.Gates("stream", 5.0, 9.0, 1.0)]
     timing_report.write_page([*tops, _timing()], mapped, device, "0.1.0", page)
@@ -156,7 +167,7 @@ def test_the_page_keeps_what_was_not_measured(tmp_path: Path) -> None:
     timing_report.write_page([replace(one, levels=8) for one in tops], [], None, "0.2.0", page)
     text = page.read_text(encoding="utf-8")
     assert "| stream | npu_streamer | 7 | 5.0 | 9.0 | 1.5 |\n" in text
-    assert "| npu_vec | 24,923 | 1 | 16 | 0 |\n" in text
+    assert "| npu_vec | 24,923 | 30,000 | 1 | 16 | 0 |\n" in text
     assert "| stream | 91.2 | 3 |\n" in text
     assert re.findall(r"^\| (0\.\d\.0) \| (\d+) ", text, re.M) == [("0.1.0", "7"), ("0.2.0", "8")]
     assert "| 7 | npu_x | a_q | npu_x 2, u_b 5 | u_b.c_q |\n" in text
@@ -193,12 +204,14 @@ def test_ecp5_counts_all_instances_of_a_module(tmp_path: Path) -> None:
         "\\npu_half$b": half,
         "\\npu_one$c": {"num_cells_by_type": {"LUT4": 1, "TRELLIS_FF": 3, "DP16KD": 1}},
     }
-    (tmp_path / "stat.json").write_text(json.dumps({"modules": modules}))
+    (tmp_path / "small.json").write_text(json.dumps({"modules": modules}))
+    modules["\\npu_leaf"] = {"num_cells_by_type": {"LUT4": 15}}
+    (tmp_path / "shallow.json").write_text(json.dumps({"modules": modules}))
     found = ecp5.modules(timing.SMALLEST, tmp_path)
-    assert [(one["module"], one["lut4"]) for one in found] == [
-        ("npu_top", 328),
-        ("npu_half", 320),
-        ("npu_leaf", 40),
+    assert [(one["module"], one["lut4"], one["shallow_lut4"]) for one in found] == [
+        ("npu_top", 328, 348),
+        ("npu_half", 320, 340),
+        ("npu_leaf", 40, 60),
     ]
     assert (found[0]["ff"], found[0]["block_rams"]) == (3, 1)
 

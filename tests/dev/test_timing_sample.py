@@ -45,6 +45,7 @@ def test_a_worse_block_ends_the_command_with_its_line(
     [
         (["adder"], "given 'adder', allowed 'top-a8-min', "),
         (["stream", "--page"], "--page: given 'stream', allowed for all blocks only"),
+        (["stream,array-a16", "--ecp5"], "--ecp5: given array-a16, allowed top-a8-min, "),
         (["stream", "--raise", "seq"], "--raise, --release: given alone, allowed with --page"),
     ],
 )
