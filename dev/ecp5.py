@@ -72,7 +72,7 @@ _WAIVED = ("ABC: Warning: ",)
 
 
 @dataclass(frozen=True)
-class Module:
+class MappedModule:
     """Cells of a module and everything below it, of all its instances together.
 
     Attributes:
@@ -114,12 +114,12 @@ class Mapped:
         seconds: time that it took.
     """
 
-    modules: tuple[Module, ...]
+    modules: tuple[MappedModule, ...]
     seconds: float
 
 
 @dataclass(frozen=True)
-class Report:
+class Ecp5Report:
     """What was found.
 
     Attributes:
@@ -127,7 +127,7 @@ class Report:
         placed: blocks with their clocks.
     """
 
-    modules: tuple[Module, ...]
+    modules: tuple[MappedModule, ...]
     placed: tuple[Placed, ...]
 
 
@@ -152,7 +152,7 @@ def map_chip(chip: synth.SynthBlock, paths: Sequence[Path]) -> tuple[Mapped, boo
         SynthesisError: yosys refused it.
     """
     found, kept = _run(chip, paths, AREA, "area", lambda own: {"modules": modules(chip, own)})
-    return Mapped(tuple(Module(**one) for one in found["modules"]), found["seconds"]), kept
+    return Mapped(tuple(MappedModule(**one) for one in found["modules"]), found["seconds"]), kept
 
 
 def place(block: synth.SynthBlock, paths: Sequence[Path]) -> tuple[Placed, bool]:
@@ -220,8 +220,8 @@ def _lut4(cells: Mapping[str, int]) -> int:
     return sum(weight * cells.get(cell, 0) for cell, weight in luts.items())
 
 
-def _module(name: str, cells: Mapping[str, int], shallow: Mapping[str, int]) -> Module:
-    return Module(
+def _module(name: str, cells: Mapping[str, int], shallow: Mapping[str, int]) -> MappedModule:
+    return MappedModule(
         module=name,
         lut4=_lut4(cells),
         shallow_lut4=_lut4(shallow),

@@ -56,7 +56,7 @@ def _timing(arguments: argparse.Namespace) -> int:
             ecp5.place,
         )
         refused += unmapped + unplaced
-        device = ecp5.Report(chips[0].modules if chips else (), tuple(placed))
+        device = ecp5.Ecp5Report(chips[0].modules if chips else (), tuple(placed))
 
     print(timing_report.render(results, mapped))
     if lacks is not None:

@@ -24,7 +24,7 @@ PAGE = ROOT / "docs" / "timing.md"
 def save(
     results: Sequence[timing.BlockTiming],
     mapped: Sequence[gates.Gates],
-    device: ecp5.Report | None,
+    device: ecp5.Ecp5Report | None,
     path: Path = REPORT,
 ) -> None:
     """Write all figures as JSON: {blocks, gates, ecp5}, the last one null where it was not run."""
@@ -71,7 +71,7 @@ def render(results: Sequence[timing.BlockTiming], mapped: Sequence[gates.Gates])
     return text
 
 
-def render_ecp5(report: ecp5.Report) -> str:
+def render_ecp5(report: ecp5.Ecp5Report) -> str:
     """Return the tables of the ECP5 as text."""
     modules = FitTable(title="The smallest chip on an ECP5")
     modules.name("module")
@@ -94,7 +94,7 @@ def render_ecp5(report: ecp5.Report) -> str:
 def write_page(
     results: Sequence[timing.BlockTiming],
     mapped: Sequence[gates.Gates],
-    device: ecp5.Report | None,
+    device: ecp5.Ecp5Report | None,
     release: str | None,
     page: Path = PAGE,
 ) -> None:
@@ -188,7 +188,7 @@ def _gates(results: Sequence[timing.BlockTiming], mapped: Sequence[gates.Gates])
     return table(("block", "module and parameters", "levels", "kGE", "ns", "rows"), rows, 2)
 
 
-def _ecp5(report: ecp5.Report) -> str:
+def _ecp5(report: ecp5.Ecp5Report) -> str:
     modules = [
         (one.module, *(f"{getattr(one, name):,}" for name in ecp5.FIGURES))
         for one in report.modules

@@ -102,7 +102,7 @@ def _models(tasks: Sequence[Task], arguments: argparse.Namespace) -> int:
 
 def _planned(
     arguments: argparse.Namespace, tasks: list[Task], store: results.Results
-) -> Callable[[], session.Plan]:
+) -> Callable[[], session.RegressionPlan]:
     """Return what writes down a new run and returns what it is to do.
 
     Raises:
@@ -117,7 +117,7 @@ def _begun(
     tasks: list[Task],
     first: Sequence[str],
     store: results.Results,
-) -> session.Plan:
+) -> session.RegressionPlan:
     for run in store.runs():
         if run.state == "running":  # whoever ran it is gone, or would hold the lock
             store.end(run.number, "interrupted", 0.0)
@@ -136,10 +136,10 @@ def _begun(
     number = store.begin(
         arguments.tier, options, tasks, sources.digest, sources.revision, sources.dirty
     )
-    return session.Plan(number, tasks, arguments.cov, first, bool(options["complete"]))
+    return session.RegressionPlan(number, tasks, arguments.cov, first, bool(options["complete"]))
 
 
-def _resumed(store: results.Results) -> Callable[[], session.Plan]:
+def _resumed(store: results.Results) -> Callable[[], session.RegressionPlan]:
     """Return what writes down that the last run goes on, and returns what is left of it.
 
     Raises:
@@ -156,11 +156,13 @@ def _resumed(store: results.Results) -> Callable[[], session.Plan]:
     return partial(_again, run, store)
 
 
-def _again(run: results.Run, store: results.Results) -> session.Plan:
+def _again(run: results.Run, store: results.Results) -> session.RegressionPlan:
     store.again(run.number)
     tasks = store.tasks(run.number)
     options = run.options
-    return session.Plan(run.number, tasks, bool(options["coverage"]), (), bool(options["complete"]))
+    return session.RegressionPlan(
+        run.number, tasks, bool(options["coverage"]), (), bool(options["complete"])
+    )
 
 
 def _changed_first(base: str, store: results.Results) -> list[str]:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from dev.coverage.points import FILE, CoverageError, parse
 from dev.regression import known, models
-from dev.regression.task import Batch, Executed, Outcome, Status, Task
+from dev.regression.task import Batch, ExecutedRow, Outcome, Status, Task
 from dev.regression.tiers import SUITES
 from spec.paths import BUILD, ROOT
 from tb.bench import isa_coverage
@@ -117,7 +117,7 @@ def _outcome(task: Task, result: runner.TestResult) -> Outcome:
     job, status = result.job, _status(result.passed)
     rows = isa_coverage.rows_file(job.folder, task.name)
     found = json.loads(rows.read_text(encoding="utf-8")) if result.passed and rows.exists() else {}
-    executed = tuple(Executed(row, *counts) for row, counts in sorted(found.items()))
+    executed = tuple(ExecutedRow(row, *counts) for row, counts in sorted(found.items()))
     log = "" if result.passed else _end_of(job.folder / runner.LOG)
     repeat = replace(job, place=None).repro
     said = (result.message, result.seconds, result.cycles, executed)

@@ -110,7 +110,7 @@ def run(files: Sequence[str], results: Results, folder: Path = reports.REPORTS) 
         results.note(number, f"shard {lost}/{first.count} is missing")
     state = "finished" if finished else "interrupted"
     results.end(number, state, max(share.run.seconds for share in shares))
-    plan = session.Plan(number, tasks, bool(options.get("coverage")), (), complete)
+    plan = session.RegressionPlan(number, tasks, bool(options.get("coverage")), (), complete)
     status = session.conclude(plan, results, results.runs()[0], folder)
     for note in results.notes(number):
         print(note.text)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dev.coverage.points import Points, Table
-from dev.regression.task import Executed, Outcome, Task
+from dev.regression.task import ExecutedRow, Outcome, Task
 from spec.paths import ROOT
 
 FILE = Path(os.environ.get("RESULTS") or ROOT / ".regress" / "results.sqlite")
@@ -277,10 +277,10 @@ class Results:
         rows = self._rows(task, found[-1]) if whole else ()
         return Outcome(task, **values | {"seconds": float(values["seconds"]), "rows": rows})
 
-    def _rows(self, task: Task, text: str) -> tuple[Executed, ...]:
+    def _rows(self, task: Task, text: str) -> tuple[ExecutedRow, ...]:
         try:
             found = json.loads(text).items()
-            return tuple(Executed(name, int(times), int(most)) for name, (times, most) in found)
+            return tuple(ExecutedRow(name, int(times), int(most)) for name, (times, most) in found)
         except (AttributeError, TypeError, ValueError):
             self.problems.append(f"{task.key}: its rows are no counts by name")
             return ()

@@ -32,7 +32,7 @@ class BusyError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Plan:
+class RegressionPlan:
     """What is to be done.
 
     Attributes:
@@ -77,7 +77,11 @@ def lock(file: Path) -> Iterator[None]:
 
 
 def run(
-    plan: Plan, results: Results, workers: int, runner: Runner, folder: Path = reports.REPORTS
+    plan: RegressionPlan,
+    results: Results,
+    workers: int,
+    runner: Runner,
+    folder: Path = reports.REPORTS,
 ) -> int:
     """Run what has no result yet, write the reports, and return the exit status.
 
@@ -133,7 +137,7 @@ def _with_log(outcome: Outcome, run: int, home: Path) -> Outcome:
     return replace(outcome, log=str(path.relative_to(ROOT) if inside else path))
 
 
-def _record(failed: Sequence[Outcome], plan: Plan, results: Results, live: Live) -> None:
+def _record(failed: Sequence[Outcome], plan: RegressionPlan, results: Results, live: Live) -> None:
     """Run the first failures again by themselves, with waves around the first mismatch."""
     simulated = [outcome for outcome in failed if outcome.task.kind in ("rtl", "unit")]
     for outcome in simulated[:WAVES_MOST]:
@@ -144,7 +148,7 @@ def _record(failed: Sequence[Outcome], plan: Plan, results: Results, live: Live)
             results.set_waves(plan.run, outcome.task.key, waves)
 
 
-def conclude(plan: Plan, results: Results, run_row: Run, folder: Path) -> int:
+def conclude(plan: RegressionPlan, results: Results, run_row: Run, folder: Path) -> int:
     """Write the reports, print the verdict, and return the exit status."""
     outcomes = results.outcomes(plan.run)
     notes = [note.text for note in results.notes(plan.run)]
@@ -190,7 +194,7 @@ def _annotate(outcome: Outcome) -> None:
         print(f"::error title={outcome.task.name}::{text}")
 
 
-def _cover(plan: Plan, results: Results, run_row: Run) -> str:
+def _cover(plan: RegressionPlan, results: Results, run_row: Run) -> str:
     """Write the pages and the figures of what was executed; return a line about it."""
     covered = results.covered(plan.run)
     if not covered:

@@ -78,7 +78,7 @@ class Batch:
         return first.key.replace("/", "-") + more
 
 
-class Executed(NamedTuple):
+class ExecutedRow(NamedTuple):
     """A row of the coverage table that a test has executed.
 
     Attributes:
@@ -119,7 +119,7 @@ class Outcome:
     message: str = ""
     seconds: float = 0.0
     cycles: int = 0
-    rows: tuple[Executed, ...] = ()
+    rows: tuple[ExecutedRow, ...] = ()
     output: str = ""
     log: str = ""
     repeat: str = ""

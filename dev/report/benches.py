@@ -9,13 +9,13 @@ from pathlib import Path
 
 from dev.report.source import ReportError, Source, read_json
 from tb.benchmarks import against_int8, bars
-from tb.benchmarks.against_int8 import Verdict
+from tb.benchmarks.against_int8 import FormatVerdict
 
 COMMAND, NIGHTLY_COMMAND = "make bench", "make nightly"
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class BenchResult:
     """One benchmark.
 
     Attributes:
@@ -47,11 +47,11 @@ class Benches:
         narrow: narrow weights against int8, empty if the report lacks some of them.
     """
 
-    lines: tuple[Bench, ...]
+    lines: tuple[BenchResult, ...]
     limits: Mapping[str, bars.Bar]
-    narrow: tuple[Verdict, ...] = ()
+    narrow: tuple[FormatVerdict, ...] = ()
 
-    def verdict(self, line: Bench) -> str:
+    def verdict(self, line: BenchResult) -> str:
         """Return whether a bar is met, in a word."""
         bar = self.limits.get(line.name)
         if bar is None:
@@ -80,7 +80,7 @@ def read_benches(folder: Path) -> Source[Benches]:
     return read_json(
         folder / "bench.json",
         COMMAND,
-        tuple[Bench, ...],
+        tuple[BenchResult, ...],
         lambda lines: Benches(lines, _limits(), _narrow(lines)),
     )
 
@@ -90,7 +90,7 @@ def read_nightly(folder: Path) -> Source[Benches]:
     return read_json(
         folder / "bench-nightly.json",
         NIGHTLY_COMMAND,
-        tuple[Bench, ...],
+        tuple[BenchResult, ...],
         lambda lines: Benches(lines, _limits()),
     )
 
@@ -107,7 +107,7 @@ def _limits() -> Mapping[str, bars.Bar]:
         raise ReportError(f"{bars.LANDED.name}: {error}") from None
 
 
-def _narrow(lines: Sequence[Bench]) -> tuple[Verdict, ...]:
+def _narrow(lines: Sequence[BenchResult]) -> tuple[FormatVerdict, ...]:
     # Takes a second, and most of a page comes without it.
     from tb.benchmarks.format_benchmarks import CLAIMS
 

@@ -58,7 +58,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Opcode:
+class OpcodeUses:
     """The uses of one opcode, in the order of the table."""
 
     name: str
@@ -95,7 +95,7 @@ class Area:
     """The opcodes of one interface of the chip."""
 
     name: str
-    opcodes: tuple[Opcode, ...]
+    opcodes: tuple[OpcodeUses, ...]
 
     @property
     def uses(self) -> tuple[Use, ...]:
@@ -165,8 +165,8 @@ def _use(row: str) -> Use:
     return Use(opcode, name)
 
 
-def _opcodes(uses: Iterable[Use]) -> tuple[Opcode, ...]:
+def _opcodes(uses: Iterable[Use]) -> tuple[OpcodeUses, ...]:
     groups: dict[str, list[Use]] = {}
     for use in uses:
         groups.setdefault(use.opcode, []).append(use)
-    return tuple(Opcode(name, tuple(members)) for name, members in groups.items())
+    return tuple(OpcodeUses(name, tuple(members)) for name, members in groups.items())

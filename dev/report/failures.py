@@ -20,7 +20,7 @@ HEADLINE_MOST = 240
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ReportedFailure:
     """A failure with all it says.
 
     Attributes:
@@ -47,8 +47,8 @@ class Failures:
         others: the rest, each with its headline alone.
     """
 
-    whole: tuple[Failure, ...]
-    others: tuple[Failure, ...]
+    whole: tuple[ReportedFailure, ...]
+    others: tuple[ReportedFailure, ...]
 
     @property
     def count(self) -> int:
@@ -62,12 +62,12 @@ def failures(results: Iterable[Outcome]) -> Failures:
     return Failures(tuple(failed[:WHOLE_MOST]), tuple(failed[WHOLE_MOST:]))
 
 
-def _failure(result: Outcome) -> Failure:
+def _failure(result: Outcome) -> ReportedFailure:
     text = result.message.strip() or f"it ended as {result.status} without a message"
     first, _, rest = text.partition("\n")
     message = _cut(text) if rest or len(first) > HEADLINE_MOST else ""
     headline = first if len(first) <= HEADLINE_MOST else f"{first[:HEADLINE_MOST].rstrip()} ..."
-    return Failure(
+    return ReportedFailure(
         result, headline, message, _end(result.output.rstrip()), _end(result.log.rstrip())
     )
 

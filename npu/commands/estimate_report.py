@@ -29,7 +29,7 @@ MINUTE, HOUR = 60, 3600
 
 
 @dataclass(frozen=True)
-class Report:
+class EstimateReport:
     """What there is to say of a model.
 
     Attributes:
@@ -180,7 +180,7 @@ def _time(seconds: float) -> str:
 
 def report(
     name: str, limits: Limits, weights: WeightRecipe, context: int | None, clock: float
-) -> Report:
+) -> EstimateReport:
     """Return what there is to say of a model.
 
     Args:
@@ -197,4 +197,4 @@ def report(
     dimensions = load_dimensions(name, context)
     found = estimate(dimensions.shape, limits, weights, encoder=dimensions.encoder)
     cost = import_cost(dimensions.shape, tied=dimensions.tied, weights=weights)
-    return Report(name, dimensions, found, cost, clock)
+    return EstimateReport(name, dimensions, found, cost, clock)

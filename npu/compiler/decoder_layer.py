@@ -18,7 +18,7 @@ from npu.compiler.emit import (
 )
 from npu.compiler.emit.row_operations import NormName
 from npu.compiler.emit.sram_matrix import Element
-from npu.compiler.pass_layout import HeadRows, ratio_piece, rope_buffer
+from npu.compiler.pass_layout import PassHeads, ratio_piece, rope_buffer
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.shape import Numbers, Shape, ctx_pitch, lane, qkv_pitch
 from npu.image import StreamShare
@@ -100,9 +100,9 @@ class DecoderLayer:
         note(self.builder, name, self.layer, instr, matrix, row=at, column=column)
 
     @property
-    def rows(self) -> HeadRows:
+    def rows(self) -> PassHeads:
         """Where q, k and v lie in int8."""
-        return HeadRows.of(self.shape, self.at["qkv"], self.x.rows)
+        return PassHeads.of(self.shape, self.at["qkv"], self.x.rows)
 
     def heads(self, part: str) -> int:
         """Return the heads of q, k or v."""

@@ -23,7 +23,7 @@ from npu.compiler.emit import (
     note,
 )
 from npu.compiler.kv_staging import AppendedRows, Form, Staging
-from npu.compiler.pass_layout import HeadRows, rope_buffer
+from npu.compiler.pass_layout import PassHeads, rope_buffer
 from npu.compiler.pass_plan import PassPlan
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.shape import Shape, lane, qkv_pitch, residual_pitch
@@ -197,7 +197,7 @@ class _DecoderPass:
         """Return the source of K and V of a layer; `before` is that of the layer before."""
         shape, layout = self.shape, self.plan.layout
         in_turn = layout.choice.form == Form.RING and layout.lasting
-        rows = HeadRows.of(shape, self.at["qkv"], self.plan.work.rows)
+        rows = PassHeads.of(shape, self.at["qkv"], self.plan.work.rows)
         return Staging(
             self.builder,
             layout.staging,

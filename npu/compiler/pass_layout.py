@@ -64,7 +64,7 @@ class PassLayout:
 
 
 @dataclass(frozen=True, slots=True)
-class HeadRows:
+class PassHeads:
     """Where the int8 heads of q, k and v of a pass lie.
 
     Attributes:
@@ -82,7 +82,7 @@ class HeadRows:
     joined: bool
 
     @classmethod
-    def of(cls, shape: Shape, address: int, rows: int) -> "HeadRows":
+    def of(cls, shape: Shape, address: int, rows: int) -> "PassHeads":
         """Return where they lie from an address on.
 
         They lie side by side in a row, as one product makes them, but where heads are normalised:

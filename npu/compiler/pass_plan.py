@@ -8,7 +8,7 @@ from npu.compiler.attention_plan import AttentionPlan, AttentionUnit, Keys, scor
 from npu.compiler.kv_staging import Form
 from npu.compiler.pass_layout import (
     ForwardPass,
-    HeadRows,
+    PassHeads,
     PassLayout,
     find_layout,
     layouts,
@@ -145,7 +145,7 @@ def _attention(shape: Shape, work: ForwardPass, layout: PassLayout, keys: Keys) 
     """Return how attention is done: of a single row, query heads are the rows of a unit."""
     single = work.rows == 1
     whole = layout.choice.form != Form.PIECES
-    rows = HeadRows.of(shape, layout.at["qkv"], work.rows)
+    rows = PassHeads.of(shape, layout.at["qkv"], work.rows)
     score = work.unit_rows * score_pitch(keys.count)
     scores = tuple(layout.at["scores"] + slot * score for slot in range(layout.choice.scores))
     return AttentionPlan(

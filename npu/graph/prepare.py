@@ -13,7 +13,7 @@ from npu.graph.passes.fusing.fuse import fuse
 from npu.graph.passes.fusing.integer_borders import integer_borders, integer_states
 from npu.graph.passes.placing.place import place
 from npu.graph.passes.quantising.calibrate import calibrate
-from npu.graph.passes.quantising.input_moments import InputMoments
+from npu.graph.passes.quantising.input_moments import GraphMoments
 from npu.graph.passes.quantising.quantise import quantise
 from npu.graph.passes.quantising.weight_formats import encodings
 from npu.graph.passes.quantising.wide import wide_tensors
@@ -95,7 +95,7 @@ def _prepare(
     canonical = passed(PASSES[1], canonicalise(graph))
     placed = passed(PASSES[2], place(canonical, **wishes, refused=refused))
     samples, method, wide, weights = known
-    moments = InputMoments(placed, encodings(placed, weights))
+    moments = GraphMoments(placed, encodings(placed, weights))
     ranges = None if samples is None else calibrate(placed, samples, method, moments.add)
     wide_ones, rounded = wide_tensors(placed, wide), moments.roundings()
     quantised = passed(PASSES[3], quantise(placed, ranges, wide_ones, rounded))

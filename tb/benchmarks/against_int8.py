@@ -32,7 +32,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FormatVerdict:
     """The figures of a claim; shares are of the reference."""
 
     claim: Claim
@@ -87,7 +87,7 @@ def among(claims: Iterable[Claim], entries: Iterable[Mapping[str, Any]]) -> list
     return [claim for claim in claims if {claim.name, claim.reference} <= there]
 
 
-def verdicts(claims: Iterable[Claim], entries: Sequence[Mapping[str, Any]]) -> list[Verdict]:
+def verdicts(claims: Iterable[Claim], entries: Sequence[Mapping[str, Any]]) -> list[FormatVerdict]:
     """Return the figures of claims, from the records of bench.json.
 
     Raises:
@@ -98,11 +98,11 @@ def verdicts(claims: Iterable[Claim], entries: Sequence[Mapping[str, Any]]) -> l
     for claim in claims:
         own, int8 = by_name[claim.name], by_name[claim.reference]
         shares = (own[key] / int8[key] for key in ("cycles", "bytes_read"))
-        found.append(Verdict(claim, own["cycles"], own["bytes_read"], *shares))
+        found.append(FormatVerdict(claim, own["cycles"], own["bytes_read"], *shares))
     return found
 
 
-def render(found: Iterable[Verdict]) -> FitTable:
+def render(found: Iterable[FormatVerdict]) -> FitTable:
     """Return the table of a terminal."""
     table = FitTable(title="Narrow weights against int8: cycles fall as bytes do")
     table.name(HEAD[0])
@@ -113,7 +113,7 @@ def render(found: Iterable[Verdict]) -> FitTable:
     return table
 
 
-def markdown(found: Iterable[Verdict]) -> str:
+def markdown(found: Iterable[FormatVerdict]) -> str:
     """Return the table of the documentation."""
     lines = [f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
     for one in found:

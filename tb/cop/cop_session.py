@@ -42,7 +42,7 @@ _COUNTERS = (CopReg.INSTRS, CopReg.CYCLES, CopReg.BEATS)
 
 
 @dataclass(frozen=True)
-class Scene:
+class ListScene:
     """What a list of instructions is executed in.
 
     Attributes:
@@ -159,7 +159,7 @@ class CopSession:
             self._timeout = cycles
             await self.bench.chip.write_chip(ChipReg.MEM_TIMEOUT, cycles)
 
-    async def set_scene(self, scene: Scene) -> None:
+    async def set_scene(self, scene: ListScene) -> None:
         """Prepare chip and model for a list."""
         for address, data in scene.pieces.items():
             self.put(address, data)
@@ -187,7 +187,7 @@ class CopSession:
         await self.compare()
         return answers
 
-    async def run_scene(self, scene: Scene) -> None:
+    async def run_scene(self, scene: ListScene) -> None:
         """Execute a list to its end: a fault that refuses the rest is cleared.
 
         Raises:

@@ -10,7 +10,7 @@ from npu.driver.errors import DeviceError
 from tb.bench.dut import Dut
 from tb.bench.environment import reset
 from tb.bench.knobs import Knobs
-from tb.cop.cop_session import CopSession, Scene
+from tb.cop.cop_session import CopSession, ListScene
 from tb.cop.random_scenes import draw_scene, shrink
 
 
@@ -37,8 +37,8 @@ async def run_random_lists(dut: Dut, lists: int, length: int) -> None:
             raise AssertionError(f"list {number}: {await _shrunk(dut, scene, error)}") from error
 
 
-async def _shrunk(dut: Dut, scene: Scene, error: Exception) -> str:
-    async def fails(shorter: Scene) -> str | None:
+async def _shrunk(dut: Dut, scene: ListScene, error: Exception) -> str:
+    async def fails(shorter: ListScene) -> str | None:
         Knobs().apply(dut)
         await reset(dut)
         try:

@@ -12,7 +12,7 @@ from tb.bench.bursts import PAGE
 from tb.bench.knobs import Knobs
 from tb.bench.memory_regions import OPEN, RegionRegisters
 from tb.bench.offers import Offer
-from tb.cop.cop_session import Scene
+from tb.cop.cop_session import ListScene
 from tb.cop.random_offers import BORDER, MANNERS, OfferMaker, describe
 
 PATIENCE = 700
@@ -21,7 +21,7 @@ LIMITS = (256, 256, 256, 64, 17, 1000, 0)
 KINDS = ("plain", "plain", "closed", "errors", "closed errors", "silence")
 """What may go wrong in a list, beside counts and addresses that cannot work."""
 MOST = (1 << 32) - 1
-Fails = Callable[[Scene], Awaitable[str | None]]
+Fails = Callable[[ListScene], Awaitable[str | None]]
 """Executes a scene on a fresh chip; returns what is wrong, None if nothing is."""
 
 
@@ -51,7 +51,7 @@ def _closed(random: np.random.Generator) -> tuple[RegionRegisters, ...]:
     )
 
 
-def draw_scene(random: np.random.Generator, length: int) -> Scene:
+def draw_scene(random: np.random.Generator, length: int) -> ListScene:
     """Return a random list of `length` instructions in random surroundings."""
     kind = KINDS[int(random.integers(len(KINDS)))]
     limit = LIMITS[int(random.integers(len(LIMITS)))]
@@ -81,10 +81,10 @@ def draw_scene(random: np.random.Generator, length: int) -> Scene:
             silent_first=first,
             silent_last=last,
         )
-    return Scene(offers, dict(maker.pieces), limit, trap, knobs, regions, PATIENCE)
+    return ListScene(offers, dict(maker.pieces), limit, trap, knobs, regions, PATIENCE)
 
 
-async def shrink(scene: Scene, reason: str, fails: Fails) -> str:
+async def shrink(scene: ListScene, reason: str, fails: Fails) -> str:
     """Return the shortest list found that still fails on a fresh chip, with its failure.
 
     Args:

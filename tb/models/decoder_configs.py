@@ -34,7 +34,7 @@ LEARNED = ("gpt2", "gpt_neo", "opt")
 """Architectures with learned positions."""
 
 
-class Draw:
+class ConfigDraw:
     """A random generator that answers questions about a config."""
 
     def __init__(self, random: np.random.Generator) -> None:
@@ -62,7 +62,7 @@ def random_config(family: str, random: np.random.Generator) -> Config:
 
     It has no cap of scores, for which generation has no program.
     """
-    draw = Draw(random)
+    draw = ConfigDraw(random)
     heads = draw.size(1, 6)
     least, most = HIDDEN
     kv_heads = draw.of(*(one for one in range(1, heads + 1) if heads % one == 0))
@@ -89,7 +89,7 @@ def random_config(family: str, random: np.random.Generator) -> Config:
     return config_of(shape) | (own(draw, shape) if own else {})
 
 
-def _scaling(draw: Draw, pairs: int, context: int) -> Config:
+def _scaling(draw: ConfigDraw, pairs: int, context: int) -> Config:
     """Return a kind of scaling with its options, of so many pairs of lanes."""
     original = draw.size(8, context)
     kinds = ("default", "linear", "llama3", "yarn", "longrope", "dynamic")
@@ -111,11 +111,11 @@ def _scaling(draw: Draw, pairs: int, context: int) -> Config:
     return found
 
 
-def _theta(draw: Draw) -> float:
+def _theta(draw: ConfigDraw) -> float:
     return draw.of(50.0, 10000.0, 1e6)
 
 
-def _rotation(draw: Draw, shape: CheckpointShape) -> Config:
+def _rotation(draw: ConfigDraw, shape: CheckpointShape) -> Config:
     """Return a rotation of whole heads, as transformers 5 or 4 writes it."""
     scaling = _scaling(draw, shape.head_dim // 2, shape.context)
     if draw.of(True, False):
@@ -124,14 +124,14 @@ def _rotation(draw: Draw, shape: CheckpointShape) -> Config:
     return {"rope_parameters": None, "rope_theta": _theta(draw), "rope_scaling": older}
 
 
-def _share(draw: Draw, shape: CheckpointShape) -> tuple[float, int]:
+def _share(draw: ConfigDraw, shape: CheckpointShape) -> tuple[float, int]:
     """Return how much of a head is turned, and its pairs."""
     pairs = draw.size(1, shape.head_dim // 2)
     return min((2 * pairs + 0.5) / shape.head_dim, 1.0), pairs
 
 
 def _partly(
-    draw: Draw,
+    draw: ConfigDraw,
     shape: CheckpointShape,
     theta: str = "rope_theta",
     part: str = "partial_rotary_factor",
@@ -146,16 +146,16 @@ def _partly(
     return {"rope_parameters": None, theta: base, part: share, "rope_scaling": older}
 
 
-def _biases(draw: Draw, *fields: str) -> Config:
+def _biases(draw: ConfigDraw, *fields: str) -> Config:
     """Return each of some flags, drawn."""
     return {field: draw.of(True, False) for field in fields}
 
 
-def _window(draw: Draw, shape: CheckpointShape) -> int:
+def _window(draw: ConfigDraw, shape: CheckpointShape) -> int:
     return draw.size(1, shape.context + 4)
 
 
-def _windows(draw: Draw, shape: CheckpointShape) -> Config:
+def _windows(draw: ConfigDraw, shape: CheckpointShape) -> Config:
     """Return windows by layer as Qwen says them."""
     if draw.of(True, False):
         return {"use_sliding_window": False, "sliding_window": 7, "layer_types": None}
@@ -166,7 +166,7 @@ def _windows(draw: Draw, shape: CheckpointShape) -> Config:
     return given | {"layer_types": draw.some(FULL, SLIDING, shape.layers)}
 
 
-def _falcon(draw: Draw, shape: CheckpointShape) -> Config:
+def _falcon(draw: ConfigDraw, shape: CheckpointShape) -> Config:
     new = 1 < shape.kv_heads < shape.heads or draw.of(True, False)
     given: Config = {
         "new_decoder_architecture": new,
@@ -177,7 +177,7 @@ def _falcon(draw: Draw, shape: CheckpointShape) -> Config:
     return given | _biases(draw, "bias") | _rotation(draw, shape)
 
 
-def _gemma2(draw: Draw, shape: CheckpointShape) -> Config:
+def _gemma2(draw: ConfigDraw, shape: CheckpointShape) -> Config:
     return {
         "query_pre_attn_scalar": draw.size(4, 64),
         "attn_logit_softcapping": None,
@@ -188,7 +188,7 @@ def _gemma2(draw: Draw, shape: CheckpointShape) -> Config:
     }
 
 
-def _gemma3(draw: Draw, shape: CheckpointShape) -> Config:
+def _gemma3(draw: ConfigDraw, shape: CheckpointShape) -> Config:
     scaling = {FULL: _scaling(draw, shape.head_dim // 2, shape.context), SLIDING: {}}
     turned: Config = {
         "rope_parameters": {
@@ -204,17 +204,17 @@ def _gemma3(draw: Draw, shape: CheckpointShape) -> Config:
     return _gemma2(draw, shape) | turned | draw.of(pattern, drawn)
 
 
-def _gpt_neo(draw: Draw, shape: CheckpointShape) -> Config:
+def _gpt_neo(draw: ConfigDraw, shape: CheckpointShape) -> Config:
     kinds = draw.some("global", "local", shape.layers)
     return {"window_size": _window(draw, shape), "attention_types": [[kinds, 1]]}
 
 
-def _gpt_neox(draw: Draw, shape: CheckpointShape) -> Config:
+def _gpt_neox(draw: ConfigDraw, shape: CheckpointShape) -> Config:
     turned = _partly(draw, shape, "rotary_emb_base", "rotary_pct")
     return _biases(draw, "attention_bias", "use_parallel_residual") | turned
 
 
-def _granite(draw: Draw, shape: CheckpointShape) -> Config:
+def _granite(draw: ConfigDraw, shape: CheckpointShape) -> Config:
     return {
         "embedding_multiplier": draw.number(1, 12),
         "attention_multiplier": draw.number(0.05, 0.4),
@@ -225,11 +225,11 @@ def _granite(draw: Draw, shape: CheckpointShape) -> Config:
     }
 
 
-def _mistral(draw: Draw, shape: CheckpointShape) -> Config:
+def _mistral(draw: ConfigDraw, shape: CheckpointShape) -> Config:
     return {"sliding_window": draw.of(None, _window(draw, shape))} | _rotation(draw, shape)
 
 
-def _phi3(draw: Draw, shape: CheckpointShape) -> Config:
+def _phi3(draw: ConfigDraw, shape: CheckpointShape) -> Config:
     """Return a part of each head, and what is short or long beside an original context."""
     share, pairs = _share(draw, shape)
     given: Config = {"sliding_window": draw.of(None, _window(draw, shape))}
@@ -242,7 +242,7 @@ def _phi3(draw: Draw, shape: CheckpointShape) -> Config:
     return given | {"rope_parameters": {"rope_type": "default"} | rope}
 
 
-def _smollm3(draw: Draw, shape: CheckpointShape) -> Config:
+def _smollm3(draw: ConfigDraw, shape: CheckpointShape) -> Config:
     every: Config = {"no_rope_layers": None, "no_rope_layer_interval": draw.size(2, 3)}
     drawn: Config = {"no_rope_layers": [draw.size(0, 1) for _ in range(shape.layers)]}
     windows: Config = {"use_sliding_window": False, "sliding_window": None, "layer_types": None}
@@ -254,17 +254,17 @@ def _smollm3(draw: Draw, shape: CheckpointShape) -> Config:
     return _rotation(draw, shape) | draw.of(every, drawn) | windows | biases
 
 
-def _starcoder2(draw: Draw, shape: CheckpointShape) -> Config:
+def _starcoder2(draw: ConfigDraw, shape: CheckpointShape) -> Config:
     window: Config = {"sliding_window": draw.of(None, _window(draw, shape))}
     return window | _biases(draw, "use_bias") | _rotation(draw, shape)
 
 
-def _with(*fields: str) -> Callable[[Draw, CheckpointShape], Config]:
+def _with(*fields: str) -> Callable[[ConfigDraw, CheckpointShape], Config]:
     """Return the options of an architecture that has rotations and these flags."""
     return lambda draw, shape: _biases(draw, *fields) | _rotation(draw, shape)
 
 
-OPTIONS: dict[str, Callable[[Draw, CheckpointShape], Config]] = {
+OPTIONS: dict[str, Callable[[ConfigDraw, CheckpointShape], Config]] = {
     "falcon": _falcon,
     "gemma": _with("attention_bias"),
     "gemma2": lambda draw, shape: _gemma2(draw, shape) | _rotation(draw, shape),

@@ -45,7 +45,7 @@ class EmulatorError(RuntimeError):
     """A program that does not end, or that the emulator cannot run."""
 
 
-class Answer(Protocol):
+class InstructionResult(Protocol):
     """What an instruction hands back: `golden.coprocessor.Result`, or the RTL's."""
 
     @property
@@ -63,7 +63,7 @@ class Port(Protocol):
     def offer(self, word: int) -> OfferAnswer:
         """Return the answer to a word that the core does not know."""
 
-    def execute(self, word: int, rs1: int = 0, rs2: int = 0, rs3: int = 0) -> Answer:
+    def execute(self, word: int, rs1: int = 0, rs2: int = 0, rs3: int = 0) -> InstructionResult:
         """Execute an accepted instruction."""
 
     def read(self, offset: int) -> int:

@@ -66,7 +66,7 @@ class HostilePlan:
 
 
 @dataclass(frozen=True)
-class Scene:
+class HostileScene:
     """A program, ready to run, and what the model makes of it.
 
     Attributes:
@@ -83,7 +83,7 @@ class Scene:
     new: tuple[Bytes, Bytes]
 
     @classmethod
-    async def set(cls, bench: Bench, program: Dependent) -> Scene:
+    async def set(cls, bench: Bench, program: Dependent) -> HostileScene:
         """Put a program into memory and run it on the model."""
         draft = program.draft
         start = bench.load(program.words, program.stream, **draft.registers)
@@ -136,7 +136,7 @@ def _range(random: np.random.Generator, words: npt.NDArray[np.int64]) -> tuple[i
     return first, first + WORD * int(random.choice((1, 1, 2, 40))) - 1
 
 
-def plan(random: np.random.Generator, scene: Scene, faults: Sequence[str]) -> HostilePlan:
+def plan(random: np.random.Generator, scene: HostileScene, faults: Sequence[str]) -> HostilePlan:
     """Return a plan in which some of FAULTS may strike."""
     knobs, silence = Knobs.hostile(random), 0
     reads, writes = scene.touched(written=False), scene.touched(written=True)
@@ -244,7 +244,7 @@ async def _ends_within(bench: Bench, cycles: int) -> bool:
 class HostileRun:
     """One run of a program under a plan, with what the bench has written down about it."""
 
-    def __init__(self, bench: Bench, scene: Scene, plan: HostilePlan) -> None:
+    def __init__(self, bench: Bench, scene: HostileScene, plan: HostilePlan) -> None:
         """Take the run's place behind all that is in the logs."""
         self._bench, self._scene, self._plan = bench, scene, plan
         self._writes = logs.Log(bench.run_dir / logs.SRAM_WRITES_FILE, logs.SRAM_WRITE)

@@ -19,7 +19,7 @@ from tests.python.weights.packed_matrices import (
     COMPRESSED,
     GPTQ,
     Array,
-    Matrix,
+    PackedMatrix,
     awq,
     compressed,
     gptq,
@@ -32,7 +32,7 @@ from weights.synthetic import random_checkpoint, shape_of, write_checkpoint
 
 SHAPE = shape_of("llama", hidden=32, heads=4, ffn=32, layers=1, vocab=20, context=8)
 CHECKPOINT = random_checkpoint(SHAPE, 1)
-PACKS: dict[str, tuple[dict[str, Any], Callable[[Matrix], dict[str, Array]]]] = {
+PACKS: dict[str, tuple[dict[str, Any], Callable[[PackedMatrix], dict[str, Array]]]] = {
     "gptq": (GPTQ, gptq),
     "awq": (AWQ, awq),
     "compressed-tensors": (COMPRESSED, compressed),

@@ -18,7 +18,7 @@ from spec.configurations import USUAL
 from spec.isa import Engine, Opcode
 from tb.bench import logs
 from tb.benchmarks import bars, publish, some
-from tb.benchmarks.against_int8 import Claim, Verdict, verdicts
+from tb.benchmarks.against_int8 import Claim, FormatVerdict, verdicts
 from tb.benchmarks.bars import Bar
 from tb.benchmarks.benchmark import Benchmark, Interval
 from tb.benchmarks.catalogue import CASES, NIGHTLY
@@ -142,7 +142,7 @@ def test_page_shows_the_landed_figures() -> None:
     assert all(int(cycles.replace(",", "")) == shown[name] for name, cycles in held)
 
 
-def _held(claim: Claim, cycles: int, bytes_read: int) -> Verdict:
+def _held(claim: Claim, cycles: int, bytes_read: int) -> FormatVerdict:
     entries = [
         {"name": "wide", "cycles": 1000, "bytes_read": 16_000},
         {"name": "narrow", "cycles": cycles, "bytes_read": bytes_read},

@@ -13,11 +13,11 @@ from tb.bench.knobs import Knobs
 from tb.bench.memory import Memory
 from tb.bench.scoreboard import MismatchError
 from tb.stimulus.dependent_programs import Surroundings, draw
-from tb.stimulus.hostile_runs import FAULTS, Scene, one_of, plan
+from tb.stimulus.hostile_runs import FAULTS, HostileScene, one_of, plan
 
 
 @pytest.fixture(name="scene", scope="module")
-def _scene() -> Scene:
+def _scene() -> HostileScene:
     """Return a program of dependent instructions that the model has run."""
     random = np.random.default_rng(3)
     memory = Memory(random.integers(0, 256, 1 << 24, np.uint8))
@@ -29,10 +29,10 @@ def _scene() -> Scene:
     start = StartState(PROGRAM, len(program.words), STREAM, length, **draft.registers)
     new = sram.copy(), memory.snapshot()
     model = Machine(ChipConfig(), new[1], new[0], races=False).run(start)
-    return Scene(program, start, model, (sram, memory.data), new)
+    return HostileScene(program, start, model, (sram, memory.data), new)
 
 
-def test_faults_lie_where_the_program_goes(scene: Scene) -> None:
+def test_faults_lie_where_the_program_goes(scene: HostileScene) -> None:
     """Every range of errors begins at a word that is read, or written, and someone is to blame."""
     random = np.random.default_rng(1)
     for fault, written in (("READ_ERROR", False), ("WRITE_ERROR", True)):
@@ -48,7 +48,7 @@ def test_faults_lie_where_the_program_goes(scene: Scene) -> None:
             )
 
 
-def test_all_knobs_are_drawn(scene: Scene) -> None:
+def test_all_knobs_are_drawn(scene: HostileScene) -> None:
     """Each knob of the memory has several values, with every fault in the plan."""
     random = np.random.default_rng(2)
     plans = [plan(random, scene, FAULTS) for _ in range(100)]
@@ -60,7 +60,7 @@ def test_all_knobs_are_drawn(scene: Scene) -> None:
     assert len({bool(one.silence) for one in plans}) == 2
 
 
-def test_what_a_stopped_program_may_leave(scene: Scene) -> None:
+def test_what_a_stopped_program_may_leave(scene: HostileScene) -> None:
     """Old bytes and complete ones pass, and every state between; another byte does not."""
     steps = [(write.words, write.data) for write in scene.model.memory_writes]
     assert steps

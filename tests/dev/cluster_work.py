@@ -8,7 +8,7 @@ import zlib
 
 from distributed import get_worker
 
-from dev.regression.task import Batch, Executed, Outcome, Task
+from dev.regression.task import Batch, ExecutedRow, Outcome, Task
 
 
 def outcome_of(task: Task, worker: str = "local", attempt: int = 1) -> Outcome:
@@ -16,7 +16,7 @@ def outcome_of(task: Task, worker: str = "local", attempt: int = 1) -> Outcome:
     number = zlib.crc32(task.key.encode())
     failed = number % 7 == 0
     message = f"number {number}" if failed else ""
-    rows = () if failed else (Executed("GEMM", number % 100 + 1, 1),)
+    rows = () if failed else (ExecutedRow("GEMM", number % 100 + 1, 1),)
     return Outcome(
         task,
         "failed" if failed else "passed",

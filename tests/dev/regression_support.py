@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dev.regression import local, reports, session
 from dev.regression.results import Results
-from dev.regression.task import Batch, Executed, Outcome, Task
+from dev.regression.task import Batch, ExecutedRow, Outcome, Task
 
 WORKERS = 2
 
@@ -32,7 +32,9 @@ def outcome_of(task: Task, worker: str = "local", attempt: int = 1) -> Outcome:
         f"number {number}" if failed else "",
         0.01,
         number,
-        () if failed else (Executed("DMA_LOAD base=1", number % 100 + 1, 2), Executed("NOP", 1, 1)),
+        ()
+        if failed
+        else (ExecutedRow("DMA_LOAD base=1", number % 100 + 1, 2), ExecutedRow("NOP", 1, 1)),
         log="the end" if failed else "",
         repeat=f"make TESTCASE={task.name}",
         worker=worker,
@@ -62,7 +64,7 @@ def go(store: Results, tasks: Sequence[Task], folder: Path, work: local.Execute 
     else:
         number = last.number
         store.again(number)
-    plan = session.Plan(number, store.tasks(number))
+    plan = session.RegressionPlan(number, store.tasks(number))
     return session.run(plan, store, WORKERS, runner(work), folder)
 
 

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from dev.regression.results import Results
-from dev.regression.task import Executed, Outcome, Status, Task
+from dev.regression.task import ExecutedRow, Outcome, Status, Task
 from dev.report.collect import Places
 
 
@@ -58,5 +58,5 @@ def outcome_of(
 ) -> Outcome:
     """Return how a test ended: it failed if there is a message."""
     status: Status = "failed" if message else "passed"
-    counts = tuple(Executed(row, 4, 3) for row in rows)
+    counts = tuple(ExecutedRow(row, 4, 3) for row in rows)
     return Outcome(Task("rtl", name, "fast-a16"), status, message, 1.5, 1000, counts)

@@ -23,7 +23,7 @@ from typing import Any
 
 from dev import synth
 from dev.regression.results import Results
-from dev.regression.task import Executed, Outcome, Task
+from dev.regression.task import ExecutedRow, Outcome, Task
 from dev.report.collect import Places
 from dev.report.executed import areas
 from spec.paths import DOCS
@@ -131,8 +131,8 @@ def write_results(path: Path, runs: int = 13, seeds: int = 3, failures: int = 9)
             )
 
 
-def _counts(rows: Iterable[str], chance: random.Random) -> tuple[Executed, ...]:
-    return tuple(Executed(row, chance.randint(1, 400), chance.randint(1, 40)) for row in rows)
+def _counts(rows: Iterable[str], chance: random.Random) -> tuple[ExecutedRow, ...]:
+    return tuple(ExecutedRow(row, chance.randint(1, 400), chance.randint(1, 40)) for row in rows)
 
 
 def _failed(outcome: Outcome, index: int) -> Outcome:
@@ -143,7 +143,7 @@ def _failed(outcome: Outcome, index: int) -> Outcome:
         outcome,
         status="failed",
         message=MESSAGE if index % 2 else MESSAGE + endless,
-        rows=(*outcome.rows, Executed(ONLY_FAILED, 3, 1)),
+        rows=(*outcome.rows, ExecutedRow(ONLY_FAILED, 3, 1)),
         output=f"drew {index} cases of {HOSTILE}\n" * 90,
         log=f"cocotb says {HOSTILE}\n" * 25,
         waves=f"build/waves/{name}.gtkw",

@@ -14,7 +14,7 @@ import pytest
 from dev.coverage.points import Point, Points, Table
 from dev.regression import merge, models, reports, rows, selection
 from dev.regression.results import Results
-from dev.regression.task import Executed, Outcome, Task
+from dev.regression.task import ExecutedRow, Outcome, Task
 from spec.configurations import CHIPS
 from tb.run import build
 
@@ -28,7 +28,7 @@ def outcome_of(task: Task) -> Outcome:
     """Return how a task ends: test_b with seed 2 fails."""
     if task.name == "test_b" and task.seed == 2:
         return Outcome(task, "failed", "byte 7 differs", 2.0, log="the end", repeat="make x")
-    return Outcome(task, "passed", "", 1.0, 100, (Executed(ROW, task.seed, 1),))
+    return Outcome(task, "passed", "", 1.0, 100, (ExecutedRow(ROW, task.seed, 1),))
 
 
 def shard_of(

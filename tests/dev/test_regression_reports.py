@@ -13,19 +13,19 @@ import pytest
 
 from dev.regression import batches, local, reports
 from dev.regression.results import Results
-from dev.regression.task import Executed, Outcome, Task
+from dev.regression.task import ExecutedRow, Outcome, Task
 from tests.dev.regression_support import execute, go, tasks_of
 
 DMA, GEMM = Task("rtl", "test_dma_random", "fast-a16"), Task("rtl", "test_gemm_random", "fast-a8")
 SOC = Task("python", "tests/soc/test_hosts.py", full=True)
-ROWS = Executed("DMA_LOAD base=1", 3, 2), Executed("no such row", 1, 1)
+ROWS = ExecutedRow("DMA_LOAD base=1", 3, 2), ExecutedRow("no such row", 1, 1)
 PASSED = Outcome(DMA, "passed", "", 1.5, 1000, ROWS)
 FAILED = Outcome(
     GEMM,
     "failed",
     "MismatchError: \x1b[31mbyte 7\x1b[0m < 8 & more\nin tensor \x00",
     2.0,
-    rows=(Executed("DMA_LOAD base=2", 1, 1),),
+    rows=(ExecutedRow("DMA_LOAD base=2", 1, 1),),
     repeat='make TESTCASE=test_gemm_random SEED=1 TITLE="a<b"',
     log=".regress/logs/1/x.txt",
     waves="build/waves/x.gtkw",

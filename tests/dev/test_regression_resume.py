@@ -175,11 +175,11 @@ def regress(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
 
 
 @pytest.fixture
-def plans(monkeypatch: pytest.MonkeyPatch) -> list[session.Plan]:
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[session.RegressionPlan]:
     """What the command would run, instead of running it."""
-    found: list[session.Plan] = []
+    found: list[session.RegressionPlan] = []
 
-    def run(plan: session.Plan, *_: object) -> int:
+    def run(plan: session.RegressionPlan, *_: object) -> int:
         found.append(plan)
         return 0
 
@@ -192,7 +192,7 @@ OPTIONS: dict[str, object] = {"coverage": True, "complete": True}
 
 @pytest.mark.parametrize("state", ["running", "interrupted"])
 def test_resume_goes_on(
-    plans: list[session.Plan], capsys: pytest.CaptureFixture[str], state: str
+    plans: list[session.RegressionPlan], capsys: pytest.CaptureFixture[str], state: str
 ) -> None:
     """A run that was interrupted, or whose process was killed, with all that was asked for."""
     store = Results(results.FILE)
@@ -200,12 +200,12 @@ def test_resume_goes_on(
     if state != "running":
         store.end(number, state, 1.0)
     assert regress(capsys, "--resume") == (0, "")
-    assert plans == [session.Plan(number, store.tasks(number), True, (), True)]
+    assert plans == [session.RegressionPlan(number, store.tasks(number), True, (), True)]
     assert [run.state for run in store.runs()] == ["running"]
 
 
 def test_a_new_run_ends_one_that_was_killed(
-    plans: list[session.Plan], capsys: pytest.CaptureFixture[str]
+    plans: list[session.RegressionPlan], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nobody can be running it, for whoever runs holds the lock."""
     store = Results(results.FILE)

@@ -158,8 +158,9 @@ def test_the_page_keeps_what_was_not_measured(tmp_path: Path) -> None:
     """Gates and ECP5 of an earlier run stay; a release is a row, written anew under its name."""
     page = _page(tmp_path)
     tops = [_timing(name) for name in timing.WHOLE]
-    device = ecp5.Report(
-        (ecp5.Module("npu_vec", 24_923, 30_000, 1, 16, 0),), (ecp5.Placed("stream", 91.2, 3.0),)
+    device = ecp5.Ecp5Report(
+        (ecp5.MappedModule("npu_vec", 24_923, 30_000, 1, 16, 0),),
+        (ecp5.Placed("stream", 91.2, 3.0),),
     )
     mapped = [gates.Gates("row-a16", 18.7, 6.0, 1.0), gates.Gates("stream", 5.0, 9.0, 1.0)]
     timing_report.write_page([*tops, _timing()], mapped, device, "0.1.0", page)

@@ -160,7 +160,7 @@ def test_vectors_are_those_of_sentence_transformers(pool: str, tmp_path: Path) -
     assert np.abs(found - wanted).max() <= TOLERANCE * np.abs(wanted).max()
 
 
-class _Rows(torch.nn.Module):  # type: ignore[misc]
+class _RowsModel(torch.nn.Module):  # type: ignore[misc]
     """A model with tokens and mask in, rows out."""
 
     def __init__(self, model: Any) -> None:  # noqa: ANN401
@@ -176,7 +176,7 @@ class _Rows(torch.nn.Module):  # type: ignore[misc]
 def test_what_pytorch_exports_is_one_segment(form: str, tmp_path: Path) -> None:
     """With a mask that is made at run time; sdpa has Where and IsNaN around the softmax."""
     config = AutoConfig.for_model("bert", **BERT | {"hidden_size": 64}, attn_implementation=form)
-    model = _Rows(AutoModel.from_config(config)).eval()
+    model = _RowsModel(AutoModel.from_config(config)).eval()
     tokens, mask = torch.arange(2, 34)[None], (torch.arange(32) < 20).long()[None]
     file = tmp_path / "bert.onnx"
     names = {"input_names": [TOKENS, MASK], "output_names": [ROWS]}

@@ -93,10 +93,10 @@ def config_of(
     Raises:
         CheckpointError: a key is missing, unknown, or contradicts others.
     """
-    return _Reader(header, architecture, source, table).config()
+    return _ConfigReader(header, architecture, source, table).config()
 
 
-class _Reader:
+class _ConfigReader:
     """Makes a configuration of metadata, of which it takes away what it has read."""
 
     def __init__(

@@ -102,12 +102,12 @@ def read_header(path: Path, source: str) -> GgufHeader:
                     f"{source}: given a file without {MAGIC!r} in front, allowed is a GGUF file"
                 )
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                return _Reader(data, source).header()
+                return _HeaderReader(data, source).header()
     except OSError as error:
         raise CheckpointError(f"{source}: cannot be read: {error.strerror}") from error
 
 
-class _Reader:
+class _HeaderReader:
     """Reads a header from its beginning."""
 
     def __init__(self, data: mmap.mmap, source: str) -> None:

@@ -108,7 +108,7 @@ def divisions(
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AttentionPart:
     """Rows of some heads of a batch; of one head in one piece or in halves."""
 
     batch: int
@@ -155,7 +155,7 @@ class AttentionKernel(Kernel):
             )
         self.division = division
         self.parts = [
-            Part(batch, head, *cut)
+            AttentionPart(batch, head, *cut)
             for batch in range(batches)
             for head in range(0, self.heads, division.heads)
             for cut in _cuts(self.rows, division)
@@ -183,7 +183,7 @@ class AttentionKernel(Kernel):
         """Return the rows of the result."""
         return self._rows(self.writes, self.parts[chunk])
 
-    def _rows(self, whole: StorageView, one: Part) -> StorageView:
+    def _rows(self, whole: StorageView, one: AttentionPart) -> StorageView:
         view = whole.at(one.batch, one.head)
         moved = one.first * view.strides[0]
         shape = (self.division.heads, one.count, view.columns)

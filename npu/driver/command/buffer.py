@@ -56,7 +56,7 @@ class Completed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _Queued:
     descriptor: Descriptor
     index: int
     image: bytes
@@ -83,9 +83,9 @@ class CommandBuffer:
         self.port = port
         self.base = base
         self._next = index
-        self._added: list[_Entry] = []
-        self._running: list[_Entry] = []
-        self._completed: list[_Entry] = []
+        self._added: list[_Queued] = []
+        self._running: list[_Queued] = []
+        self._completed: list[_Queued] = []
         self._shared: Words | None = None
         self._ternary: bool | None = None
         self._submitted = False
@@ -139,7 +139,7 @@ class CommandBuffer:
             raise RequestError(
                 "ring", f"a descriptor of {len(image) // ENTRY} entries", f"{self.room} more"
             )
-        entry = _Entry(descriptor, self._next, image)
+        entry = _Queued(descriptor, self._next, image)
         self._added.append(entry)
         self._next = (self._next + entry.places) % PLACES
         self._shared, self._ternary = shared, ternary

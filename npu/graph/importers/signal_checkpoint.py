@@ -43,7 +43,7 @@ def signal_graph(
         raise GraphError(
             f"{checkpoint.source}: shape of {name}: given {list(size)}, allowed {list(usual)}{more}"
         )
-    return _Drawing(checkpoint, name, size[1:]).graph()
+    return _SignalDrawing(checkpoint, name, size[1:]).graph()
 
 
 def wide_operations(checkpoint: SignalCheckpoint) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ def wide_operations(checkpoint: SignalCheckpoint) -> tuple[str, ...]:
     return (*(f"h.{layer}.act" for layer in range(checkpoint.shape.layers)), "norm")
 
 
-class _Drawing(Drawing):
+class _SignalDrawing(Drawing):
     """The operations of an encoder of a signal on tensors of a graph, by their names."""
 
     shape: SignalShape

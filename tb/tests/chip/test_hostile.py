@@ -20,7 +20,7 @@ from tb.bench.environment import Bench, full
 from tb.bench.memory import Memory
 from tb.bench.recovery import next_program_runs
 from tb.stimulus.dependent_programs import Surroundings, draw
-from tb.stimulus.hostile_runs import FAULTS, STOPS, HostileRun, Scene, plan
+from tb.stimulus.hostile_runs import FAULTS, STOPS, HostileRun, HostileScene, plan
 
 TAGS = ("seq", "faults", "random", "long")
 
@@ -39,7 +39,7 @@ async def _run_all(dut: Dut, first: Sequence[str]) -> None:
         around = Surroundings(bench.config, Memory(bench.memory.snapshot()), await bench.sync())
         program = draw(bench.random, around, loop=bool(runs % 2), cases=12)
         bench.memory.data[:] = around.memory.data  # with what the program has staged
-        scene = await Scene.set(bench, program)
+        scene = await HostileScene.set(bench, program)
         drawn = plan(bench.random, scene, faults)
         try:
             hits[await HostileRun(bench, scene, drawn).run()] += 1

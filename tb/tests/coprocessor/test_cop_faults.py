@@ -17,7 +17,7 @@ from tb.bench.knobs import Knobs
 from tb.bench.memory_regions import OPEN, RegionRegisters
 from tb.bench.offers import Offer
 from tb.bench.scoreboard import MismatchError
-from tb.cop.cop_session import CopSession, Scene
+from tb.cop.cop_session import CopSession, ListScene
 from tb.cop.random_offers import BORDER, OfferMaker, limit_bytes
 
 TAGS = ("cop", "faults")
@@ -321,7 +321,7 @@ async def test_cop_faults_first_stays(dut: Dut) -> None:
     knobs = Knobs(read_error=1, write_error=1, error_first=BORDER, error_last=BORDER + 15)
     long = Offer(encode(CopOp.VMAX, 1, 2, 3), (FAR, 1000, 0))
     fine = Offer(encode(CopOp.VREDUCE, 1, 2, 3), (FAR, 9, 0))
-    scene = Scene([strike.offer(), fine, long, fine, strike.offer()], trap=False, knobs=knobs)
+    scene = ListScene([strike.offer(), fine, long, fine, strike.offer()], trap=False, knobs=knobs)
     await session.set_scene(scene)
     answers = await session.run(*scene.offers)
     assert all(answer.accepted for answer in answers)

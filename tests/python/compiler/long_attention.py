@@ -13,7 +13,7 @@ from npu.graph.form import Array, Graph, TensorType
 
 
 @dataclass(frozen=True)
-class Case:
+class AttentionCase:
     """Sizes of an attention and what its rows see; `mask` is "", "constant" or "input"."""
 
     heads: int
@@ -27,19 +27,19 @@ class Case:
 
 
 CASES = {
-    "three heads": Case(3, 400),
-    "pairs": Case(4, 400, batches=2),
-    "pairs on one": Case(4, 400, groups=2),
-    "three on one": Case(6, 401, keys=397, groups=2),
-    "causal": Case(16, 100, depth=64, causal=True),
-    "constant mask": Case(9, 300, keys=48, depth=64, mask="constant"),
-    "mask of the run": Case(3, 400, mask="input"),
-    "mask of pairs": Case(4, 401, keys=400, mask="input"),
-    "one slot": Case(2, 100, keys=1500, depth=64),
+    "three heads": AttentionCase(3, 400),
+    "pairs": AttentionCase(4, 400, batches=2),
+    "pairs on one": AttentionCase(4, 400, groups=2),
+    "three on one": AttentionCase(6, 401, keys=397, groups=2),
+    "causal": AttentionCase(16, 100, depth=64, causal=True),
+    "constant mask": AttentionCase(9, 300, keys=48, depth=64, mask="constant"),
+    "mask of the run": AttentionCase(3, 400, mask="input"),
+    "mask of pairs": AttentionCase(4, 401, keys=400, mask="input"),
+    "one slot": AttentionCase(2, 100, keys=1500, depth=64),
 }
 
 
-def network(case: Case) -> Graph:
+def network(case: AttentionCase) -> Graph:
     """Return a graph from "q", "k", "v" and, where it is an input, "seen" to "y"."""
     build = Builder("attention")
     keys, groups = case.keys or case.rows, case.groups or case.heads

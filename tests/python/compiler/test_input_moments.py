@@ -11,7 +11,7 @@ import pytest
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Graph
 from npu.graph.importers.checkpoint import TOKENS
-from npu.graph.passes.quantising.input_moments import MOST, InputMoments, input_rows
+from npu.graph.passes.quantising.input_moments import MOST, GraphMoments, input_rows
 from npu.graph.weight_rows import stream_matrices
 from npu.planner.build_plan import CompileOptions, build_plan
 from tests.python.compiler.small_networks import Net, grown
@@ -76,7 +76,7 @@ def test_what_is_not_watched_is_rounded_to_nearest() -> None:
     assert input_rows(grouped, np.zeros((2, 9, 8, 5)), (3, 2, 1, 10)) is None
     (long,) = GRAPHS["rows"].operations
     assert input_rows(long, np.zeros((2, MOST + 1)), (MOST + 1, 7)) is None
-    moments = InputMoments(GRAPHS["rows"], {long.name: INT4})
+    moments = GraphMoments(GRAPHS["rows"], {long.name: INT4})
     moments.add({"x": np.ones((1, 5, 6))})
     assert moments.roundings()[long.name].learned is None
     moments.add({"x": np.ones((1, 1, 6))})
@@ -87,7 +87,7 @@ def test_moments_are_those_of_all_samples() -> None:
     """Sums over samples; a sample with what is no number counts for nothing."""
     (op,) = GRAPHS["rows"].operations
     x = np.random.default_rng(3).normal(0, 1, (4, 3, 4, 6))
-    moments = InputMoments(GRAPHS["rows"], {op.name: INT4})
+    moments = GraphMoments(GRAPHS["rows"], {op.name: INT4})
     for one in (*x, np.full((3, 4, 6), np.nan)):
         moments.add({"x": one})
     rows = x.reshape(-1, 6)
@@ -103,7 +103,7 @@ def test_four_bits_lose_less_with_what_calibration_has_seen(
     options = CompileOptions(shapes={TOKENS: (1, 32)}, weights="int4g32,logits=int8")
     text = {TOKENS: calibration_tokens(checkpoint)[-1:, :32].astype(np.int32)}
     learned = build_plan(checkpoint, options).passes
-    monkeypatch.setattr(InputMoments, "add", lambda self, values: None)
+    monkeypatch.setattr(GraphMoments, "add", lambda self, values: None)
     nearest = build_plan(checkpoint, options).passes
     wanted = evaluate(learned["import"], text)["logits"]
     errors = (evaluate(one["quantise"], text)["logits"] - wanted for one in (learned, nearest))

@@ -36,7 +36,7 @@ def words_of(codes: Array, bits: int, order: tuple[int, ...] | None = None) -> A
     return words.view(np.int32)
 
 
-class Matrix:
+class PackedMatrix:
     """Random codes (N, K), zero points and scales (N, G), and who has which."""
 
     def __init__(self, shape: tuple[int, ...], bits: int, seed: int) -> None:
@@ -54,7 +54,7 @@ class Matrix:
         return (whole * self.scales.astype(np.float64)[:, self.owner]).astype(np.float32)
 
 
-def gptq(one: Matrix, version: str = "gptq") -> dict[str, Array]:
+def gptq(one: PackedMatrix, version: str = "gptq") -> dict[str, Array]:
     """Return the parts of a matrix as GPTQ stores it."""
     zeros = (one.zeros - (version == "gptq")) % (1 << one.bits)
     return {
@@ -65,7 +65,7 @@ def gptq(one: Matrix, version: str = "gptq") -> dict[str, Array]:
     }
 
 
-def awq(one: Matrix) -> dict[str, Array]:
+def awq(one: PackedMatrix) -> dict[str, Array]:
     """Return the parts of a matrix as AWQ stores it."""
     order = (0, 2, 4, 6, 1, 3, 5, 7)
     return {
@@ -75,7 +75,7 @@ def awq(one: Matrix) -> dict[str, Array]:
     }
 
 
-def compressed(one: Matrix) -> dict[str, Array]:
+def compressed(one: PackedMatrix) -> dict[str, Array]:
     """Return the parts of a matrix as compressed-tensors stores it."""
     return {
         "weight_packed": words_of(one.codes, one.bits),
@@ -115,8 +115,8 @@ def write_packed(
     checkpoint: Checkpoint,
     folder: Path,
     config: dict[str, Any],
-    pack: Callable[[Matrix], dict[str, Array]],
-    change: Callable[[Matrix], None] = lambda _: None,
+    pack: Callable[[PackedMatrix], dict[str, Array]],
+    change: Callable[[PackedMatrix], None] = lambda _: None,
 ) -> dict[str, Array]:
     """Write a folder whose matrices of layers are packed random ones; return those by name.
 
@@ -135,7 +135,7 @@ def write_packed(
         if not name.endswith("proj.weight"):
             stored[name if name == "lm_head.weight" else prefix + name] = tensor
             continue
-        one = Matrix(tensor.shape, bits, seed)
+        one = PackedMatrix(tensor.shape, bits, seed)
         change(one)
         wanted[name] = one.real()
         stem = prefix + name.removesuffix(".weight")

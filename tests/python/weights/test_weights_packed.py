@@ -17,7 +17,7 @@ from tests.python.weights.packed_matrices import (
     GPTQ,
     GROUP,
     Array,
-    Matrix,
+    PackedMatrix,
     awq,
     compressed,
     gptq,
@@ -53,7 +53,7 @@ def test_gptq(tmp_path: Path, version: str, bits: int) -> None:
 def test_gptq_by_order_of_activations(tmp_path: Path) -> None:
     """Inputs of a group lie anywhere."""
 
-    def shuffle(one: Matrix) -> None:
+    def shuffle(one: PackedMatrix) -> None:
         one.owner = np.random.default_rng(2).permutation(one.owner)
 
     check(tmp_path, write_packed(CHECKPOINT, tmp_path, GPTQ | {"desc_act": True}, gptq, shuffle))
@@ -62,7 +62,7 @@ def test_gptq_by_order_of_activations(tmp_path: Path) -> None:
 def test_gptq_without_owners(tmp_path: Path) -> None:
     """Without g_idx inputs are in the order of groups."""
 
-    def without(one: Matrix) -> dict[str, Array]:
+    def without(one: PackedMatrix) -> dict[str, Array]:
         return {name: part for name, part in gptq(one).items() if name != "g_idx"}
 
     check(tmp_path, write_packed(CHECKPOINT, tmp_path, GPTQ, without))
@@ -82,11 +82,11 @@ def test_compressed_tensors(tmp_path: Path, symmetric: bool) -> None:
     config: dict[str, Any] = copy.deepcopy(COMPRESSED)
     config["config_groups"]["group_0"]["weights"]["symmetric"] = symmetric
 
-    def middle(one: Matrix) -> None:
+    def middle(one: PackedMatrix) -> None:
         if symmetric:
             one.zeros[:] = 8
 
-    def parts(one: Matrix) -> dict[str, Array]:
+    def parts(one: PackedMatrix) -> dict[str, Array]:
         gone = ("weight_zero_point",) if symmetric else ()
         return {name: part for name, part in compressed(one).items() if name not in gone}
 
@@ -97,11 +97,11 @@ def test_compressed_tensors(tmp_path: Path, symmetric: bool) -> None:
 def test_compressed_tensors_by_order_of_activations(tmp_path: Path, shuffled: bool) -> None:
     """Inputs of a group lie anywhere, or are in order where owners are -1."""
 
-    def shuffle(one: Matrix) -> None:
+    def shuffle(one: PackedMatrix) -> None:
         if shuffled:
             one.owner = np.random.default_rng(2).permutation(one.owner)
 
-    def parts(one: Matrix) -> dict[str, Array]:
+    def parts(one: PackedMatrix) -> dict[str, Array]:
         owner = one.owner if shuffled else np.full(one.owner.size, -1)
         return compressed(one) | {"weight_g_idx": owner.astype(np.int32)}
 
@@ -113,11 +113,11 @@ def test_compressed_tensors_by_channel(tmp_path: Path) -> None:
     config: dict[str, Any] = copy.deepcopy(COMPRESSED)
     config["config_groups"]["group_0"]["weights"] |= {"strategy": "channel", "group_size": None}
 
-    def whole(one: Matrix) -> None:
+    def whole(one: PackedMatrix) -> None:
         one.scales, one.zeros = one.scales[:, :1], one.zeros[:, :1]
         one.owner = np.zeros_like(one.owner)
 
-    def parts(one: Matrix) -> dict[str, Array]:
+    def parts(one: PackedMatrix) -> dict[str, Array]:
         return compressed(one) | {"weight_g_idx": one.owner.astype(np.int32)}
 
     check(tmp_path, write_packed(CHECKPOINT, tmp_path, config, parts, whole))

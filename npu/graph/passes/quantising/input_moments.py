@@ -25,7 +25,7 @@ CODES = 127
 
 
 @dataclass
-class InputMoments:
+class GraphMoments:
     """Second moments of the inputs of products, over the samples of a calibration.
 
     Attributes:
