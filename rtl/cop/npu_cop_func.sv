@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // exp of float32 and of Q16.16 numbers and GELU of float32, correctly rounded for every operand, in
-// order: an exp every six cycles, 33 after its operand; a GELU every fifteen, 44 after it.
+// order: an exp every six cycles, 34 after its operand; a GELU every fifteen, 46 after it.
 //
 //   exp(x)  = 2^n * 2^f       with x * log2(e) = n + f; 2^f by two tables and a polynomial
 //   GELU(x) = x * exp(-x^2/2) * M(-x)       for x < 0, with M(u) = erfcx(u / sqrt 2) / 2, piecewise
@@ -31,7 +31,7 @@ module npu_cop_func (
   logic ratio_valid, ratio_ready, power_valid, power_ready, raw_valid;
   step_t ratio, power;
   outcome_t outcome;
-  logic [63:0] raw;
+  logic [31:0] raw;
 
   assign advance = ready_i || !valid_o;
   assign ready_o = advance && front_ready;

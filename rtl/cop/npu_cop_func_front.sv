@@ -2,9 +2,10 @@
 //
 // From an operand of exp or GELU to chains of multiplications. The exponent of two, t = x * log2(e) or
 // -x^2/2 * log2(e), is a product of 24 or 48 bits with a constant of 80, made of parts of 24 x 40 bits
-// one after the other, the square first. Its integer part goes to the result's exponent, its fraction
-// to the tables; of a negative number both are complements. For GELU the operand's own upper bits
-// choose a piece of the Mills ratio meanwhile. Special results go the same way as all others.
+// one after the other, the square first: a turn multiplies, the next one adds what the multipliers
+// give, the one behind that adds to the sum. Its integer part goes to the result's exponent, its
+// fraction to the tables; of a negative number both are complements. For GELU the operand's own upper
+// bits choose a piece of the Mills ratio meanwhile. Special results go the same way as all others.
 
 module npu_cop_func_front (
   input logic clk_i,   // clock
@@ -33,28 +34,30 @@ module npu_cop_func_front (
   import npu_cop_func_pkg::*;
   import npu_cop_tables_pkg::*;
 
-  localparam logic [2:0] TurnsExp = 3'd3;
-  localparam logic [2:0] TurnsGelu = 3'd6;
+  localparam logic [3:0] TurnsExp = 4'd4;
+  localparam logic [3:0] TurnsGelu = 4'd8;
 
   // An operand is worked on in turns; then its exponent of two waits for the tables, then for the ring.
   logic busy_q, ratio_valid_q, looked_q, found_q;
-  logic [2:0] turn_q;
+  logic [3:0] turn_q;
   logic gelu_q, fixed_q;
   logic [31:0] x_q;
   logic take, ends, moves_on;
 
   assign moves_on = !looked_q || !found_q || power_ready_i;
   assign ends = busy_q && turn_q == (gelu_q ? TurnsGelu : TurnsExp) && moves_on;
-  // Whoever asks sees registers only: the ring takes an exp every six cycles, the turns of one and a
-  // cycle without any are five. A GELU comes when the ratio of the one before it is in the ring and
-  // its power waits at most for that. It takes longer than an exp, which waits for it, so that results
-  // stay in order.
+  // Whoever asks sees registers only: the ring takes an exp every six cycles, the turns of one are five,
+  // and the next one comes in the last of them if nothing holds that up. A GELU comes when the ratio of
+  // the one before it is in the ring and its power waits at most for that. It takes longer than an
+  // exp, which waits for it, so that results stay in order.
   always_comb begin
     ready_o = !busy_q;
     if (func_i == FuncGelu) begin
       if (looked_q || ratio_valid_q || (!gelu_q && found_q)) ready_o = 1'b0;
-    end else if (gelu_q && (looked_q || found_q || !empty_i)) begin
-      ready_o = 1'b0;
+    end else if (gelu_q) begin
+      if (looked_q || found_q || !empty_i) ready_o = 1'b0;
+    end else if (turn_q[2] && !looked_q) begin
+      ready_o = 1'b1;  // turn 4
     end
   end
   assign take = valid_i && ready_o;
@@ -76,9 +79,10 @@ module npu_cop_func_front (
       end else if (ends) begin
         busy_q <= 1'b0;
       end else if (busy_q && turn_q != (gelu_q ? TurnsGelu : TurnsExp)) begin
-        turn_q <= turn_q + 3'd1;
+        turn_q <= turn_q + 4'd1;
       end
-      if (busy_q && gelu_q && turn_q == 3'd1) ratio_valid_q <= 1'b1;
+      // In an empty ring the power is seven cycles later; eight would find the ratio in its place.
+      if (busy_q && gelu_q && turn_q == 4'd2) ratio_valid_q <= 1'b1;
       else if (ratio_ready_i) ratio_valid_q <= 1'b0;
 
       if (ends) looked_q <= 1'b1;
@@ -88,25 +92,29 @@ module npu_cop_func_front (
     end
   end
 
+  // A fixed number has 20 bits where it is not special; with four zeros behind them it counts as a
+  // float of exponent 130.
+  logic [19:0] magnitude;
+  logic [23:0] significand_q;
+
+  assign magnitude = x_i[31] ? -x_i[19:0] : x_i[19:0];
+
   always_ff @(posedge clk_i) begin
     if (advance_i && take) begin
-      fixed_q <= func_i == FuncExpFixed;
-      x_q     <= x_i;
+      fixed_q       <= func_i == FuncExpFixed;
+      x_q           <= x_i;
+      significand_q <= func_i == FuncExpFixed ? {magnitude, 4'd0} : {1'b1, x_i[22:0]};
     end
   end
 
-  // Special results, and the significand. A fixed number has 20 bits where it is not special; with
-  // four zeros behind them it counts as a float of exponent 130.
-  logic negative, special;
+  // Special results
+  logic negative, below_one, special;
   logic [ 7:0] exponent;
-  logic [19:0] magnitude;
-  logic [23:0] significand;
   logic [31:0] special_y;
 
-  assign negative = x_q[31];
-  assign exponent = fixed_q ? 8'd130 : x_q[30:23];
-  assign magnitude = negative ? -x_q[19:0] : x_q[19:0];
-  assign significand = fixed_q ? {magnitude, 4'd0} : {1'b1, x_q[22:0]};
+  assign negative  = x_q[31];
+  assign exponent  = fixed_q ? 8'd130 : x_q[30:23];
+  assign below_one = exponent < 8'd127;
 
   always_comb begin
     special   = 1'b1;
@@ -135,46 +143,43 @@ module npu_cop_func_front (
   // Products of 24 x 40 bits, in parts of 24 x 17, and their sum
   logic [23:0] a, square_upper_q, square_lower_q;
   logic [39:0] b;
-  logic [63:0] product, part_q;
+  logic [29:0] highest_q;
+  logic [40:0] middle_q, lowest_q;
+  logic [63:0] product_q;
   logic [127:0] sum_q, part;
 
   always_comb begin
-    a    = significand;
-    b    = turn_q[0] ? Log2e[79:40] : Log2e[39:0];
-    part = 128'(part_q);
+    a = significand_q;
     if (gelu_q) begin
       unique case (turn_q)
-        3'd0:    a = significand;
-        3'd1:    a = part_q[23:0];
-        3'd2:    a = square_lower_q;
+        4'd0:    a = significand_q;
+        4'd2:    a = product_q[23:0];
+        4'd3:    a = square_lower_q;
         default: a = square_upper_q;
       endcase
-      b = turn_q == 3'd0 ? 40'(significand) : turn_q[0] ? Log2e[39:0] : Log2e[79:40];
-      unique case (turn_q)
-        3'd3:    part = 128'(part_q) << 40;
-        3'd4:    part = 128'(part_q) << 24;
-        3'd5:    part = 128'(part_q) << 64;
-        default: part = 128'(part_q);
-      endcase
-    end else if (turn_q != 3'd1) begin
-      part = 128'(part_q) << 40;
     end
+    b = turn_q[0] ? Log2e[79:40] : Log2e[39:0];
+    if (gelu_q && turn_q == 4'd0) b = 40'(significand_q);
+    // Of a GELU turns 4 to 7 add, of an exp turns 2 and 3.
+    unique case ({
+      turn_q[2] && turn_q[1], turn_q[0]
+    })
+      2'b00: part = 128'(product_q);
+      2'b01: part = 128'(product_q) << 40;
+      2'b10: part = 128'(product_q) << 24;
+      2'b11: part = 128'(product_q) << 64;
+    endcase
   end
-
-  assign product = (64'(30'(a) * 30'(b[39:34])) << 34) + (64'(41'(a) * 41'(b[33:17])) << 17) +
-      64'(41'(a) * 41'(b[16:0]));
-
-  logic first_part, later_part;
-
-  assign first_part = turn_q == (gelu_q ? 3'd2 : 3'd1);
-  assign later_part = turn_q > (gelu_q ? 3'd2 : 3'd1) && turn_q < (gelu_q ? TurnsGelu : TurnsExp);
 
   always_ff @(posedge clk_i) begin
     if (advance_i) begin
-      part_q <= product;
-      if (turn_q == 3'd1) {square_upper_q, square_lower_q} <= part_q[47:0];
-      if (first_part) sum_q <= part;
-      else if (later_part) sum_q <= sum_q + part;
+      highest_q <= 30'(a) * 30'(b[39:34]);
+      middle_q  <= 41'(a) * 41'(b[33:17]);
+      lowest_q  <= 41'(a) * 41'(b[16:0]);
+      product_q <= {highest_q, 34'd0} + (64'(middle_q) << 17) + 64'(lowest_q);
+      if (turn_q == 4'd2) {square_upper_q, square_lower_q} <= product_q[47:0];
+      if (take) sum_q <= '0;
+      else if (gelu_q ? turn_q[2] : turn_q[1]) sum_q <= part + sum_q;
     end
   end
 
@@ -190,6 +195,7 @@ module npu_cop_func_front (
   logic below_q;  // of a negative number
   logic [63:0] fraction_q;
   logic table_gelu_q;
+  logic [1:0] octave_q;  // of the operand: 0 below two, 3 at most
   outcome_t table_outcome_q;  // its exponent is the operand's
   logic [23:0] table_number_q;
 
@@ -206,20 +212,19 @@ module npu_cop_func_front (
           sign: gelu_q && negative,
           exponent: 10'(exponent)
       };
-      table_number_q <= significand;
+      table_number_q <= significand_q;
+      octave_q <= below_one ? 2'd0 : exponent[1:0] + 2'd1;
     end
   end
 
   // Tables, and the exponent of the result. The tail of a GELU has this many places more than its
   // factor, of a negative number it is the factor.
   logic signed [9:0] whole, scale;
-  logic [1:0] octave;
   logic [8:0] tail_places;
   step_t power_q;
 
   assign whole = $signed({{2{table_gelu_q || below_q}}, whole_q});
-  assign octave = table_outcome_q.exponent < 10'sd127 ? 2'd0 : table_outcome_q.exponent[1:0] + 2'd1;
-  assign scale = whole + 10'sd1 - $signed(10'(octave));
+  assign scale = whole + 10'sd1 - $signed(10'(octave_q));
   assign tail_places = 9'(-scale);
 
   always_ff @(posedge clk_i) begin
@@ -249,17 +254,17 @@ module npu_cop_func_front (
   logic [69:0] place;
   logic [ 8:0] piece_q;
   logic [63:0] way_q;
-  logic [23:0] highest_q;
+  logic [23:0] degree_seven_q;
 
-  assign left  = exponent < 8'd127 ? exponent[4:0] : 5'd31;
-  assign place = 70'({significand, 16'd0}) << left;
+  assign left  = below_one ? exponent[4:0] : 5'd31;
+  assign place = 70'({significand_q, 16'd0}) << left;
 
   always_ff @(posedge clk_i) begin
-    if (advance_i && busy_q && turn_q == 3'd0) begin
-      piece_q <= {exponent < 8'd127 ? 3'd0 : exponent[2:0] + 3'd2, place[69:64]};
+    if (advance_i && busy_q && turn_q == 4'd0) begin
+      piece_q <= {below_one ? 3'd0 : exponent[2:0] + 3'd2, place[69:64]};
       way_q   <= ~place[63:0];
     end
-    if (advance_i && turn_q == 3'd1) highest_q <= Mills7[piece_q];
+    if (advance_i && turn_q == 4'd1) degree_seven_q <= Mills7[piece_q];
   end
 
   always_comb begin
@@ -267,7 +272,7 @@ module npu_cop_func_front (
     ratio_o.chain.ratio  = 1'b1;
     ratio_o.chain.number = 24'(piece_q);
     ratio_o.chain.way    = way_q;
-    ratio_o.value        = {highest_q, 40'd0};
+    ratio_o.value        = {degree_seven_q, 40'd0};
   end
 
 endmodule

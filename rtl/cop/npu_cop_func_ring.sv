@@ -25,7 +25,7 @@ module npu_cop_func_ring (
 
   output logic valid_o,  // a result, for a cycle with advance_i
   output npu_cop_func_pkg::outcome_t outcome_o,  // with valid_o
-  output logic [63:0] value_o  // with valid_o
+  output logic [31:0] value_o  // with valid_o: the upper half, or a special result
 );
 
   import npu_cop_func_pkg::*;
@@ -163,6 +163,6 @@ module npu_cop_func_ring (
 
   assign valid_o   = valid_q[3] && !addition_q.ratio && last_q;
   assign outcome_o = addition_q.outcome;
-  assign value_o   = addition_q.outcome.special ? addition_q.way : value;
+  assign value_o   = addition_q.outcome.special ? addition_q.way[63:32] : value[63:32];
 
 endmodule

@@ -18,7 +18,7 @@ module unit_cop_func;
     if (!bench.rst_n || bench.clear) begin
       raws.delete();
     end else if (u_func.advance) begin
-      if (u_func.raw_valid) raws.push_back(u_func.raw[31:0]);
+      if (u_func.raw_valid) raws.push_back(u_func.u_ring.value[31:0]);
       if (u_func.u_round.valid_q[1]) raw_q <= raws.pop_front();
     end
   end

@@ -143,12 +143,12 @@ COPROCESSOR = {
         FGELU FLOAT 4 - R; float - float 0, FRSTACC FLOAT 5 - R; - - float 0
     """,
     "cycles": """
-        MACC 2, VMAC n/8 + L, VEXP 6 n + 2 L + 16, VRSQRT 28 + L, VMUL n/8 + 2 L - 8
+        MACC 2, VMAC n/8 + L, VEXP 6 n + 2 L + 17, VRSQRT 28 + L, VMUL n/8 + 2 L - 8
         VREDUCE n/4 + L, VMAX n/4 + L, RELU 2, QMUL 2, CLAMP 2, GELU 2, RSTACC 2, LDVEC L
-        STVEC L + 1, FMACC 8, FVMAC 3 n + L + 8, FVEXP 6 n + 2 L + 16, FVRSQRT 28 + L
+        STVEC L + 1, FMACC 8, FVMAC 3 n + L + 8, FVEXP 6 n + 2 L + 17, FVRSQRT 28 + L
         FVMUL n/2 + 2 L - 3, FVREDUCE 3 n + L + 1, FVMAX n/4 + L, FVADD n/2 + 2 L + 5
-        FVSUB n/2 + 2 L + 5, FVRELU n/2 + 2 L - 3, FVGELU 15 n + 2 L + 21, FVDIV n + 2 L - 3
-        FVSUB_SCALAR n/2 + 2 L - 3, FRSQRT 30, FRELU 2, FGELU 46, FRSTACC 2
+        FVSUB n/2 + 2 L + 5, FVRELU n/2 + 2 L - 3, FVGELU 15 n + 2 L + 23, FVDIV n + 2 L - 3
+        FVSUB_SCALAR n/2 + 2 L - 3, FRSQRT 30, FRELU 2, FGELU 48, FRSTACC 2
     """,
 }
 """coprocessor.md."""
