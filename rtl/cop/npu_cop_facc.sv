@@ -68,12 +68,15 @@ module npu_cop_facc (
     end
   end
 
-  // Factors, and by how far those that are subnormal are to move to the form of normal ones
+  // Factors in the form of normal ones, and how far those that are subnormal have moved to it
   logic factors_nan_q, factors_infinite_q, factors_zero_q, factors_sign_q;
   logic [10:0] factors_exponent_q;  // biased as in a double, less one, of a product's highest bit
   logic [23:0] a_q, b_q;
-  logic [4:0] a_zeros_q, b_zeros_q;
+  logic [4:0] a_zeros, b_zeros, a_zeros_q, b_zeros_q;
   logic nan;
+
+  assign a_zeros = 5'(leading_zeros({significand_of(a_i), 40'd0}));
+  assign b_zeros = 5'(leading_zeros({significand_of(b_i), 40'd0}));
 
   always_comb begin
     nan = is_nan(a_i) || is_nan(b_i);
@@ -87,10 +90,10 @@ module npu_cop_facc (
       factors_zero_q <= is_zero(a_i) || is_zero(b_i);
       factors_sign_q <= a_i[31] ^ b_i[31];
       factors_exponent_q <= 11'(exponent_of(a_i)) + 11'(exponent_of(b_i)) + 11'd769;
-      a_q <= significand_of(a_i);
-      b_q <= significand_of(b_i);
-      a_zeros_q <= 5'(leading_zeros({significand_of(a_i), 40'd0}));
-      b_zeros_q <= 5'(leading_zeros({significand_of(b_i), 40'd0}));
+      a_q <= significand_of(a_i) << a_zeros;
+      b_q <= significand_of(b_i) << b_zeros;
+      a_zeros_q <= a_zeros;
+      b_zeros_q <= b_zeros;
     end
   end
 
@@ -98,12 +101,9 @@ module npu_cop_facc (
   logic term_nan_q, term_infinite_q, term_sign_q;
   logic [10:0] term_exponent_q;  // biased as in a double; 0 where the product is
   logic [10:0] exponent;
-  logic [23:0] a, b;
   logic [47:0] product, term_q;
 
-  assign a        = a_q << a_zeros_q;
-  assign b        = b_q << b_zeros_q;
-  assign product  = 48'(a) * 48'(b);
+  assign product  = 48'(a_q) * 48'(b_q);
   assign exponent = factors_exponent_q - 11'(a_zeros_q) - 11'(b_zeros_q);
 
   always_ff @(posedge clk_i) begin
