@@ -102,49 +102,49 @@ module npu_cop_lane #(
     end
   end
 
-  // Second stage: product, or the smaller one moved to its place. Of a dividend's product the lower 24
-  // bits do not count, and 24 above them only say whether the quotient is exact.
+  // Second stage: parts of the product, or the smaller one moved to its place
   logic [50:0] factor;
-  logic [2:0][40:0] part;  // of 17 bits of the factor
-  logic [73:0] whole;
-  logic [47:0] product;
+  logic [2:0][40:0] part, part_q;  // of 17 bits of the factor
+  logic [ 4:0] places;
+  logic [53:0] wide;
 
   assign factor = (Divides && divides_q) ? reciprocal_i : 51'(larger_q);
   for (genvar i = 0; i < 3; i++) begin : gen_part
     assign part[i] = 41'(first_q.significand[23:0]) * 41'(factor[17*i+:17]);
   end
-  assign whole = (74'(part[2]) << 34) + (74'(part[1]) << 17) + 74'(part[0]);
-  assign product = (Divides && divides_q) ? {whole[73:48], whole[47:24] != '0, 21'd0} : whole[47:0];
-
-  logic [ 4:0] places;
-  logic [53:0] wide;
 
   assign places = distance_q > 8'd27 ? 5'd27 : distance_q[4:0];
   assign wide   = {first_q.significand[23:0], 30'd0} >> places;
 
-  unrounded_t second_q;  // its significand: a special result, the product or the quotient
-  logic multiplies_second_q, differ_second_q;
+  unrounded_t second_q;  // its significand: a special result
+  logic multiplies_second_q, divides_second_q, differ_second_q;
   logic [23:0] larger_second_q;
   logic [26:0] smaller_q;
 
   always_ff @(posedge clk_i) begin
     if (advance) begin
       second_q            <= first_q;
+      part_q              <= part;
       multiplies_second_q <= multiplies_q;
+      divides_second_q    <= divides_q;
       differ_second_q     <= differ_q;
       larger_second_q     <= larger_q;
       smaller_q           <= {wide[53:28], wide[27:0] != '0};
-      if (!first_q.special) begin
-        second_q.significand <= product;
-      end
     end
   end
 
-  // Third stage: sum. One that is exactly zero is +0 unless both operands are negative.
+  // Third stage: product or sum. Of a dividend's product the lower 24 bits do not count, and 24 above
+  // them only say whether the quotient is exact. A sum that is exactly zero is +0 unless both operands
+  // are negative.
+  logic [73:0] whole;
+  logic [47:0] product;
   logic [27:0] sum;
   unrounded_t third_q;
   logic [5:0] right_q;
 
+  assign whole = (74'(part_q[2]) << 34) + (74'(part_q[1]) << 17) + 74'(part_q[0]);
+  assign product = (Divides && divides_second_q) ?
+      {whole[73:48], whole[47:24] != '0, 21'd0} : whole[47:0];
   assign sum = differ_second_q ? {1'b0, larger_second_q, 3'd0} - 28'(smaller_q)
       : {1'b0, larger_second_q, 3'd0} + 28'(smaller_q);
 
@@ -152,9 +152,9 @@ module npu_cop_lane #(
     if (advance) begin
       third_q <= second_q;
       right_q <= places_of_subnormal(second_q.exponent);
-      if (!second_q.special && !multiplies_second_q) begin
-        third_q.significand <= {sum, 20'd0};
-        if (sum == '0 && differ_second_q) third_q.sign <= 1'b0;
+      if (!second_q.special) begin
+        third_q.significand <= multiplies_second_q ? product : {sum, 20'd0};
+        if (!multiplies_second_q && sum == '0 && differ_second_q) third_q.sign <= 1'b0;
       end
     end
   end
