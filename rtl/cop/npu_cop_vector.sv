@@ -41,8 +41,8 @@ module npu_cop_vector
   assign idle_o   = !valid_q;
 
   // ---------------------------------------------------------------------------------------------
-  // Products. A factor that does not fit 24 bits saturates every byte but 0, as the nearest one that
-  // does.
+  // Products; the factor of fewer bits comes second, which makes fewer rows of a multiplier in gates.
+  // A factor that does not fit 24 bits saturates every byte but 0, as the nearest one that does.
   // ---------------------------------------------------------------------------------------------
   logic [15:0] is_there;  // elements of the piece
   logic scales;
@@ -60,7 +60,7 @@ module npu_cop_vector
     if (i < 8) begin : gen_both
       logic [23:0] either;
       assign either = scales ? factor : {{16{b[7]}}, b};
-      assign products[i] = 32'($signed(piece_i.a[8*i+:8])) * 32'($signed(either));
+      assign products[i] = 32'($signed(either)) * 32'($signed(piece_i.a[8*i+:8]));
     end else begin : gen_dot
       assign products[i] = 32'($signed(piece_i.a[8*i+:8])) * 32'($signed(b));
     end
