@@ -27,8 +27,10 @@ module npu_ahead
   output entry_t   entry_o,        // with entry_valid_o
   output extents_t extents_o,      // its dimensions, with entry_valid_o
   output kind_t    kind_o,         // how it is dispatched, with entry_valid_o
-  output logic     plain_ready_o,  // plain_o is that of the registers as they are
-  output plain_t   plain_o         // its address, if it is a DMA transfer or an ARGMAX
+  output logic     plain_ready_o,  // plain_o and coming_o were with the registers as they are
+  output plain_t   plain_o,        // its address, if it is a DMA transfer or an ARGMAX
+  // What stands at the head in the next cycle, if it changes; while !plain_ready_o the head itself
+  output entry_t   coming_o
 );
 
   logic head_valid_q, changes_q;
@@ -66,10 +68,11 @@ module npu_ahead
   // The address, of the head where what it was formed from has changed meanwhile
   logic again, moves_q;
   plain_t plain;
-  assign again = head_valid_q && !plain_ready_o;
+  assign again    = head_valid_q && !plain_ready_o;
+  assign coming_o = again ? entry_o : next;
 
   npu_plain_address u_plain (
-    .entry_i(again ? entry_o : next),
+    .entry_i(coming_o),
     .regs_i,
     .plain_o(plain)
   );

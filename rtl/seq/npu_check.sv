@@ -102,28 +102,39 @@ module npu_check
           followed: taken_q.followed
       };
 
-  // One product per cycle, lowest number first; it is compared in the next one
+  // One product per cycle, lowest number first; it is compared in the next one. Which term is next,
+  // one-hot, is known a cycle before.
   term_t term;
-  logic [2:0] number, number_q;
-  always_comb begin
-    number = '0;
-    for (int unsigned t = NumTerms; t > 0; t--) if (left_q[t-1]) number = 3'(t - 1);
-  end
-  logic product_valid_q, wait_span, outside;
+  logic [NumTerms-1:0] left, next_q, compared_q;
+  logic product_valid_q, wait_span, form, outside;
   logic [36:0] product_q;
   sram_addr_t start_q;
   logic [19:0] factor, addend, span;  // a span too long for 20 bits is too long for the SRAM
-  assign term      = terms_q[number];
-  assign wait_span = product_valid_q && 32'(number_q) == TermSpan && term.uses_span;
+  assign wait_span = product_valid_q && compared_q[TermSpan] && term.uses_span;
+  assign form      = state_q == StTerms && !wait_span;
   assign span      = (entry_q.span[36:20] == '0) ? entry_q.span[19:0] : '1;
-  assign factor    = (term.uses_span && term.b == '0) ? span : term.b;
+  assign factor    = term.b_is_span ? span : term.b;
   assign addend    = term.uses_span ? span : term.c;
   assign outside   = product_q + 37'(start_q) > 37'(SramWords);
 
+  always_comb begin
+    left = (state_q == StLegal) ? legal_left : left_q;
+    if (form) left = left & ~next_q;
+  end
+
+  always_comb begin
+    term = '0;
+    for (int unsigned t = 0; t < NumTerms; t++) begin
+      if (next_q[t]) term = term | terms_q[t];
+    end
+  end
+
   always_ff @(posedge clk_i) begin
-    product_q <= 37'(term.a) * 37'(factor) + 37'(addend);
-    number_q  <= number;
-    start_q   <= term.start;
+    left_q     <= left;
+    next_q     <= left & ~(left - 1'b1);
+    product_q  <= 37'(term.a) * 37'(factor) + 37'(addend);
+    compared_q <= next_q;
+    start_q    <= term.start;
   end
 
   // M mod K by shifting subtraction
@@ -149,7 +160,6 @@ module npu_check
     if (!rst_ni) begin
       state_q         <= StLegal;
       entry_q         <= '0;
-      left_q          <= '0;
       product_valid_q <= 1'b0;
       no_end_q        <= 1'b0;
       has_prefix_q    <= 1'b0;
@@ -165,11 +175,11 @@ module npu_check
       has_prefix_q    <= 1'b0;
       prefix_q        <= '0;
     end else begin
-      product_valid_q <= state_q == StTerms && !wait_span;
+      product_valid_q <= form;
       if (product_valid_q) begin
-        if (32'(number_q) == TermShare) begin
+        if (compared_q[TermShare]) begin
           entry_q.share <= {product_q[25:0], 6'b0};
-        end else if (32'(number_q) == TermSpan) begin
+        end else if (compared_q[TermSpan]) begin
           entry_q.span <= product_q;
         end else if (outside && entry_q.error == ErrNone) begin
           entry_q.error      <= ErrSramRange;
@@ -182,7 +192,6 @@ module npu_check
           rest_q     <= '0;
           dividend_q <= word.m;
           terms_q    <= legal_term;
-          left_q     <= legal_left;
           if (taken_q.valid) begin
             entry_q       <= own;
             entry_q.error <= legal_error;
@@ -217,12 +226,7 @@ module npu_check
             step_q <= step_q + 1'b1;
           end
         end
-        StTerms: begin
-          if (!wait_span) begin
-            left_q[number] <= 1'b0;
-            if ((left_q & (left_q - 1'b1)) == '0) state_q <= StLast;
-          end
-        end
+        StTerms: if (form && left == '0) state_q <= StLast;
         StLast:  state_q <= StPush;
         StPush:  if (entry_ready_i) state_q <= StLegal;
         default: state_q <= StLegal;

@@ -31,6 +31,7 @@ module npu_dispatch
   input  kind_t    kind_i,         // how it is dispatched, with entry_valid_i
   input  logic     plain_ready_i,  // plain_i is that of the registers as they are
   input  plain_t   plain_i,        // its address, if it is a DMA transfer or an ARGMAX
+  input  entry_t   coming_i,       // what stands at the head next; while !plain_ready_i the head
 
   // A cycle after a LOOP after which another word comes than the entry says
   output redirect_t redirect_o,
@@ -103,6 +104,7 @@ module npu_dispatch
     .kind_i,
     .plain_ready_i,
     .plain_i,
+    .coming_i,
     .registers_i(registers),
     .argmax_i,
     .resolved_o (resolved),

@@ -112,16 +112,16 @@ module npu_legal
                                    logic [15:0] words);
     sram_addr_t given;
     given = pitch_or(pitch, words);
-    return '{1'b1, 1'b0, 17'(rows) - 1'b1, 20'(given), 20'(words), start};
+    return range_term(17'(rows) - 1'b1, 20'(given), 20'(words), start);
   endfunction
 
   // The same with the span as the length of a row
   function automatic term_t long_rows(sram_addr_t start, dim_t rows, sram_addr_t pitch);
-    return '{1'b1, 1'b1, 17'(rows) - 1'b1, 20'(pitch), '0, start};
+    return '{1'b1, 1'b1, pitch == '0, 17'(rows) - 1'b1, 20'(pitch), '0, start};
   endfunction
 
   function automatic term_t product(logic [16:0] a, logic [19:0] b, logic [19:0] c);
-    return '{1'b1, 1'b0, a, b, c, '0};
+    return range_term(a, b, c, '0);
   endfunction
 
   // Words of norm parameters behind their first 64 bytes, in units of 64 bytes

@@ -184,19 +184,19 @@ module npu_legal_gemm
     for (int unsigned t = 0; t < NumTerms; t++) term_o[t] = '0;
 
     if (!no_output) begin
-      term_o[TermRange] = '{1'b1, 1'b0, c_rows - 1'b1, 20'(c_pitch), 20'(c_words), word_i.dst};
+      term_o[TermRange] = range_term(c_rows - 1'b1, 20'(c_pitch), 20'(c_words), word_i.dst);
     end
-    term_o[TermRange+1] = '{1'b1, 1'b0, 17'(m) - 1'b1, 20'(a_pitch), 20'(a_words), word_i.src0};
+    term_o[TermRange+1] = range_term(17'(m) - 1'b1, 20'(a_pitch), 20'(a_words), word_i.src0);
     if (mode.b_form == GemmBRowMajor) begin
-      term_o[TermRange+2] = '{1'b1, 1'b0, b_rows - 1'b1, 20'(b_pitch), 20'(b_words), word_i.src1};
+      term_o[TermRange+2] = range_term(b_rows - 1'b1, 20'(b_pitch), 20'(b_words), word_i.src1);
     end else if (mode.b_form == GemmBTile) begin
-      term_o[TermRange+2] = '{1'b1, 1'b0, n_edge, 20'(k_edge >> 4), '0, word_i.src1};
+      term_o[TermRange+2] = range_term(n_edge, 20'(k_edge >> 4), '0, word_i.src1);
     end
     if (has_d) begin
-      term_o[TermRange+3] = '{1'b1, 1'b0, d_rows - 1'b1, 20'(d_pitch), 20'(d_words), d_start};
+      term_o[TermRange+3] = range_term(d_rows - 1'b1, 20'(d_pitch), 20'(d_words), d_start);
     end
     if (uses_sums) begin
-      term_o[TermRange+4] = '{1'b1, 1'b0, 17'(m) - 1'b1, 20'd1, 20'd1, prefix_i.mul};
+      term_o[TermRange+4] = range_term(17'(m) - 1'b1, 20'd1, 20'd1, prefix_i.mul);
     end
 
     // In units of 64 bytes, so that the factor stays short

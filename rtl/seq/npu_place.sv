@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Places in memory and in staging tiles that need products of registers: K/V transfers and EMBED.
-// One multiplier forms a product per cycle while the instruction waits at the head of the queue;
-// the sums, in words of 16 bytes, are wide enough not to wrap around. What lies outside memory,
+// One multiplier forms a product per cycle while the instruction waits at the head of the queue; its
+// first factors are chosen while the instruction moves there, the others a cycle ahead. The sums, in
+// words of 16 bytes, are wide enough not to wrap around. What lies outside memory,
 // SRAM or the capacity of the cache is reported together with the result.
 
 module npu_place
@@ -19,6 +20,8 @@ module npu_place
 
   input  logic       valid_i,      // the instruction at the head needs a place; stays until done_i
   input  logic       done_i,       // pulse: it leaves
+  // What valid_i may find at the head in the next cycle; with the registers as they are then
+  input  entry_t     coming_i,
   input  entry_t     entry_i,      // a checked K/V transfer or EMBED, steady while valid_i
   input  dim_t       k_i,          // K/V: positions; steady while valid_i
   input  registers_t registers_i,  // machine registers, steady while valid_i
@@ -73,7 +76,7 @@ module npu_place
   // One product per cycle
   // ---------------------------------------------------------------------------------------------
   typedef enum logic [3:0] {
-    StLayer,       // products, named by their first factor; K/V begins here
+    StLayer,       // products, named by their first factor; K/V begins here, EMBED has its only one
     StFirstHead,
     StHeads,
     StTile,
@@ -81,38 +84,39 @@ module npu_place
     StStageTile,
     StStageHeads,
     StEnd,         // the last product is added
-    StRow,         // EMBED: its only product
     StRowEnd,
     StDone
   } state_e;
 
-  state_e state_q, state;
-  logic [31:0] a;
-  logic [17:0] b;
+  state_e state_q;
+  logic [31:0] a, a_q;  // factors
+  logic [17:0] b, b_q;
   sum_t product_q;
 
-  // EMBED begins at a product of its own.
-  assign state = (state_q == StLayer && is_embed) ? StRow : state_q;
-
+  instr_t coming;
+  embed_imm_t coming_embed;
   logic [31:0] row_number;
   logic [15:0] row_words;
-  assign row_words = pitch_or(word.k, words_of({2'b0, word.n}));
+  assign coming       = coming_i.word;
+  assign coming_embed = embed_imm_t'(coming.imm);
+  assign row_words    = pitch_or(coming.k, words_of({2'b0, coming.n}));
 
   always_comb begin
-    unique case (embed.index)
+    unique case (coming_embed.index)
       EmbedIndexToken: row_number = regs.token;
       EmbedIndexPos:   row_number = regs.pos;
       default:         row_number = '0;
     endcase
-    unique case (state)
-      StLayer:      {a, b} = {4'b0, regs.kv_layer[31:4], 2'b0, word.m};
-      StFirstHead:  {a, b} = {4'b0, regs.kv_head[31:4], 10'b0, kv.first_head};
-      StHeads:      {a, b} = {4'b0, regs.kv_head[31:4], 10'b0, kv.heads_minus_1};
-      StTile:       {a, b} = {tile_first, tile_words_q};
-      StTiles:      {a, b} = {15'b0, tile_count, tile_words_q};
-      StStageTile:  {a, b} = {tile_stage_q, tile_words_q};
-      StStageHeads: {a, b} = {16'b0, word.src1, 10'b0, kv.heads_minus_1};
-      default:      {a, b} = {row_number, 2'b0, row_words};
+    {a, b} = {4'b0, regs.kv_layer[31:4], 2'b0, coming.m};
+    if (coming.opcode == OpEmbed) {a, b} = {row_number, 2'b0, row_words};
+    unique case (state_q)
+      StLayer:     if (valid_i) {a, b} = {4'b0, regs.kv_head[31:4], 10'b0, kv.first_head};
+      StFirstHead: {a, b} = {4'b0, regs.kv_head[31:4], 10'b0, kv.heads_minus_1};
+      StHeads:     {a, b} = {tile_first, tile_words_q};
+      StTile:      {a, b} = {15'b0, tile_count, tile_words_q};
+      StTiles:     {a, b} = {tile_stage_q, tile_words_q};
+      StStageTile: {a, b} = {16'b0, word.src1, 10'b0, kv.heads_minus_1};
+      default:     ;
     endcase
   end
 
@@ -152,7 +156,27 @@ module npu_place
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      state_q        <= StLayer;
+      state_q <= StLayer;
+    end else if (done_i || !valid_i) begin
+      state_q <= StLayer;
+    end else begin
+      unique case (state_q)
+        StLayer:      state_q <= is_embed ? StRowEnd : StFirstHead;
+        StFirstHead:  state_q <= StHeads;
+        StHeads:      state_q <= StTile;
+        StTile:       state_q <= StTiles;
+        StTiles:      state_q <= staged ? StStageTile : StEnd;
+        StStageTile:  state_q <= StStageHeads;
+        StStageHeads: state_q <= StEnd;
+        default:      state_q <= StDone;
+      endcase
+    end
+  end
+
+  // The instruction leaves in StDone and not before.
+  always_ff @(posedge clk_i) begin
+    {a_q, b_q} <= {a, b};
+    if (!rst_ni) begin
       product_q      <= '0;
       place_q        <= '0;
       last_q         <= '0;
@@ -165,38 +189,23 @@ module npu_place
       bad_address_q  <= 1'b0;
       bad_range_q    <= 1'b0;
       stage_blamed_q <= 1'b0;
-    end else if (done_i || !valid_i) begin
-      state_q <= StLayer;
     end else begin
-      product_q <= sum_t'(a) * sum_t'(b);
-      unique case (state)
-        StLayer: state_q <= StFirstHead;
-        StFirstHead: begin
-          place_q <= kv_start + product_q;
-          state_q <= StHeads;
-        end
-        StHeads: begin
-          place_q <= place_q + product_q;
-          state_q <= StTile;
-        end
-        StTile: begin
-          last_q  <= place_q + product_q;
-          state_q <= StTiles;
-        end
+      product_q <= sum_t'(a_q) * sum_t'(b_q);
+      unique case (state_q)
+        StFirstHead: place_q <= kv_start + product_q;
+        StHeads:     place_q <= place_q + product_q;
+        StTile:      last_q <= place_q + product_q;
         StTiles: begin
           place_q <= place_q + product_q;
           end_q   <= last_q + product_q;
-          state_q <= staged ? StStageTile : StEnd;
         end
         StStageTile: begin
           end_q   <= end_q + product_q;
           tiles_q <= product_q;
-          state_q <= StStageHeads;
         end
         StStageHeads: begin
           stage_q     <= sum_t'(word.dst) + product_q;
           stage_end_q <= sum_t'(word.dst) + product_q + tiles_q;
-          state_q     <= StEnd;
         end
         StEnd: begin
           stage_last_q   <= sum_t'(word.dst) + product_q;
@@ -204,15 +213,12 @@ module npu_place
           bad_address_q  <= memory_outside;
           bad_range_q    <= stage_outside || (in_sram && ending > sum_t'(SramWords));
           stage_blamed_q <= stage_outside && !memory_outside;
-          state_q        <= StDone;
         end
-        StRow:   state_q <= StRowEnd;
         StRowEnd: begin
           place_q       <= row;
           bad_address_q <= !is_list && (off_words || rows_end > MemBytes);
-          state_q       <= StDone;
         end
-        default: ;
+        default:     ;
       endcase
     end
   end

@@ -23,6 +23,7 @@ module npu_resolve
   input kind_t      kind_i,         // how it is dispatched, steady while valid_i
   input logic       plain_ready_i,  // plain_i is that of the registers as they are
   input plain_t     plain_i,        // its address, if it is a DMA transfer or an ARGMAX
+  input entry_t     coming_i,       // what stands at the head next; while !plain_ready_i the head
   input registers_t registers_i,    // machine registers, steady while valid_i
   input argmax_t    argmax_i,       // column of the best value, the token of an ARGMAX
 
@@ -43,8 +44,9 @@ module npu_resolve
   ) u_place (
     .clk_i,
     .rst_ni,
-    .valid_i(valid_i && needs_place),
+    .valid_i(valid_i && needs_place && plain_ready_i),
     .done_i,
+    .coming_i,
     .entry_i,
     .k_i    (extents_i.k),
     .registers_i,

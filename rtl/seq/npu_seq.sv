@@ -59,7 +59,7 @@ module npu_seq
   redirect_t redirect;
   logic [31:0] length;
   fetched_t fetched;
-  entry_t checked, entry;
+  entry_t checked, coming, entry;
   extents_t extents;
   kind_t kind;
   plain_t plain;
@@ -115,7 +115,8 @@ module npu_seq
     .extents_o    (extents),
     .kind_o       (kind),
     .plain_ready_o(plain_ready),
-    .plain_o      (plain)
+    .plain_o      (plain),
+    .coming_o     (coming)
   );
 
   logic [NumEngines-1:0] push, push_ready;
@@ -137,6 +138,7 @@ module npu_seq
     .kind_i       (kind),
     .plain_ready_i(plain_ready),
     .plain_i      (plain),
+    .coming_i     (coming),
     .redirect_o   (redirect),
     .regs_o,
     .len_o        (len),

@@ -135,12 +135,19 @@ package npu_seq_pkg;
   // One product that the checks need: a * b + c
   typedef struct packed {
     logic        valid;      // it is to be formed
-    logic        uses_span;  // c is the span, and so is b if it is zero
+    logic        uses_span;  // c is the span
+    logic        b_is_span;  // and so is b, which is zero
     logic [16:0] a;          // rows - 1 for an SRAM operand
     logic [19:0] b;          // pitch in words for an SRAM operand
     logic [19:0] c;          // words of a row for an SRAM operand
     sram_addr_t  start;      // of an SRAM operand, in words
   } term_t;
+
+  // Where an SRAM operand ends: rows - 1 times pitch, and the last row
+  function automatic term_t range_term(logic [16:0] a, logic [19:0] b, logic [19:0] c,
+                                       sram_addr_t start);
+    return '{valid: 1'b1, a: a, b: b, c: c, start: start, default: '0};
+  endfunction
 
   // Terms in the order in which they are formed; operands in the order of their checks
   localparam int unsigned NumRanges = 5;  // SRAM operands of an instruction

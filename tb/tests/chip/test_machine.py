@@ -205,6 +205,29 @@ async def test_machine_cache_places(dut: Dut) -> None:
 
 
 @cocotb.test
+async def test_machine_place_behind_set(dut: Dut) -> None:
+    """What begins with a product of a register takes it from a SET right before it."""
+    bench = await Bench.start(dut)
+    text = ["DMA_LOAD dst=0x9000 M=16 N=256 b=0"]
+    for turn in range(8):
+        text += [
+            "BARRIER",
+            f"SET KVLAYER v={0x800 * (turn + 1):#x}",
+            "KV_APPEND src0=0x9000 layer=1 N=16 K=1 heads=0..1",
+            f"SET TOKEN v={turn}",
+            f"EMBED dst={0x1000 + 0x40 * turn:#x} M=1 N=64 b=0 idx=token",
+            "BARRIER",
+            f"SET KVLAYER v={0x800 * turn:#x}",
+            "NOP",
+            f"KV_READ dst={0x2000 + 0x40 * turn:#x} layer=1 N=16 K=1 heads=0..1",
+        ]
+    program = words("\n".join([*text, "BARRIER", "DMA_STORE dst=0x1000 M=8 N=1024 b=1", "END"]))
+    given: MachineStart = {"kv_base": 0x30_0000, "kv_layer": 0x8000, "kv_head": 0x200}
+    execution = await bench.execute(program, kv_cap=16, **given)
+    assert execution.finish.error is None, execution.finish.error
+
+
+@cocotb.test
 async def test_machine_dispatch_speed(dut: Dut) -> None:
     """K/V transfers and EMBED are dispatched in single-digit cycles, all else in one."""
     bench = await Bench.start(dut)
