@@ -46,7 +46,7 @@ module npu_cmd_counters
     next.errors        = kept.errors + 32'(events_i.failed);
     next.unsupported   = kept.unsupported + 32'(events_i.unsupported);
     next.stalls        = kept.stalls + 32'(events_i.ring.stall);
-    next.scratch_bytes = kept.scratch_bytes + 32'(events_i.unit.bytes) + 32'(events_i.ring.bytes);
+    next.scratch_bytes = kept.scratch_bytes + 32'(events_i.unit.bytes | 24'(events_i.ring.bytes));
     next.thermal       = kept.thermal + 32'(thermal_i);
     next.ring_cycles   = kept.ring_cycles + 32'(ring_busy_i);
     next.read_words    = kept.read_words + 32'(events_i.ring.read_words);
@@ -57,5 +57,12 @@ module npu_cmd_counters
     if (!rst_ni) counters_o <= '0;
     else counters_o <= next;
   end
+
+`ifndef SYNTHESIS
+  OneMover_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   events_i.unit.bytes == '0 || events_i.ring.bytes == '0)
+  else $error("npu_cmd_counters: unit and ring move bytes at once");
+`endif
 
 endmodule

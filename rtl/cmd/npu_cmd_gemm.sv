@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Multiplies two tiles of the scratchpad: eight products per cycle along K, element after element
-// of C in the order of its rows. Three steps: read eight lanes, multiply and add them to what the
-// element has so far, write the finished element.
+// of C in the order of its rows. Three steps: read eight lanes, multiply them and add each two
+// products, add those sums to what the element has so far and write it if it is finished.
 
 module npu_cmd_gemm
   import npu_cmd_pkg::*;
@@ -166,30 +166,40 @@ module npu_cmd_gemm
   // ---------------------------------------------------------------------------------------------
   // Sum and write
   // ---------------------------------------------------------------------------------------------
+  logic signed [16:0] pair_q[Lanes/2];
   logic signed [31:0] sum_d, sum_q;
-  logic write_q;
+  logic add_q, add_first_q, write_q;
   logic [ByteW-1:0] write_c_q;
 
   always_comb begin
-    sum_d = first_q ? '0 : sum_q;
-    for (int unsigned l = 0; l < Lanes; l++) sum_d += 32'(a_lane_q[l] * 16'(b_lane_q[l]));
+    sum_d = add_first_q ? '0 : sum_q;
+    for (int unsigned p = 0; p < Lanes / 2; p++) sum_d += 32'(pair_q[p]);
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      sum_q     <= '0;
-      write_q   <= 1'b0;
-      write_c_q <= '0;
+      pair_q      <= '{default: '0};
+      add_q       <= 1'b0;
+      add_first_q <= 1'b0;
+      sum_q       <= '0;
+      write_q     <= 1'b0;
+      write_c_q   <= '0;
     end else begin
+      add_q   <= multiply_q;
       write_q <= multiply_q && last_q && !stop_i;
       if (multiply_q) begin
-        sum_q     <= sum_d;
-        write_c_q <= multiply_c_q;
+        for (int unsigned p = 0; p < Lanes / 2; p++) begin
+          pair_q[p] <= 17'(a_lane_q[2*p] * 16'(b_lane_q[2*p])) +
+                       17'(a_lane_q[2*p+1] * 16'(b_lane_q[2*p+1]));
+        end
+        add_first_q <= first_q;
+        write_c_q   <= multiply_c_q;
       end
+      if (add_q) sum_q <= sum_d;
     end
   end
 
-  assign write_o = '{we: {12'b0, {4{write_q}}}, addr: 8'(write_c_q), data: {96'b0, sum_q}};
+  assign write_o = '{we: {12'b0, {4{write_q}}}, addr: 8'(write_c_q), data: {96'b0, sum_d}};
   assign done_o  = write_q && !multiply_q && !reading_q;
 
 endmodule

@@ -37,17 +37,22 @@ module npu_cmd_unit
   } state_e;
 
   state_e state_q, state_d;
-  operation_t op_q;
+  // What was taken; npu_cmd_scalar keeps the operands.
+  op_e opcode_q;
+  logic ternary_q;
+  logic [31:0] acc_q;
+  tile_t tile_q;
   shape_t shape;
   logic [2:0] busy_count_q;
   logic [31:0] result_q, result_hi_q;
-  logic ready, done;
+  logic ready, take, done;
   end_e how;
-  logic gemm_q, vector_q, nibbles_q;  // what op_q is
+  logic gemm_q, vector_q, nibbles_q;  // what opcode_q is
   logic scalar, first, second, tile_start, begun_q;
 
   assign ready  = state_q == StIdle;
-  assign shape  = tile_shape(op_q.tile, ScratchBytes > 64);
+  assign take   = ready && valid_i && !stop_i;
+  assign shape  = tile_shape(tile_q, ScratchBytes > 64);
   assign scalar = !gemm_q && !vector_q;
   assign first  = state_q == StFirst;
   assign second = state_q == StSecond;
@@ -66,8 +71,12 @@ module npu_cmd_unit
   npu_cmd_scalar u_scalar (
     .clk_i,
     .rst_ni,
+    .take_i     (take),
+    .op_i,
     .load_i     (first && scalar),
-    .op_i       (op_q),
+    .opcode_i   (opcode_q),
+    .ternary_i  (ternary_q),
+    .acc_i      (acc_q),
     .reserved_o (reserved),
     .result_o   (result),
     .result_hi_o(result_hi)
@@ -79,7 +88,7 @@ module npu_cmd_unit
     .clk_i,
     .rst_ni,
     .load_i  (first),
-    .opcode_i(op_q.opcode),
+    .opcode_i(opcode_q),
     .shape_i (shape),
     .okay_o  (legal)
   );
@@ -161,7 +170,10 @@ module npu_cmd_unit
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q      <= StIdle;
-      op_q         <= '0;
+      opcode_q     <= op_e'('0);
+      ternary_q    <= 1'b0;
+      acc_q        <= '0;
+      tile_q       <= '0;
       gemm_q       <= 1'b0;
       vector_q     <= 1'b0;
       nibbles_q    <= 1'b0;
@@ -172,8 +184,11 @@ module npu_cmd_unit
     end else begin
       state_q <= state_d;
       begun_q <= second && (scalar || legal);
-      if (ready && valid_i && !stop_i) begin
-        op_q      <= op_i;
+      if (take) begin
+        opcode_q  <= op_i.opcode;
+        ternary_q <= op_i.ternary;
+        acc_q     <= op_i.acc;
+        tile_q    <= op_i.tile;
         gemm_q    <= is_gemm(op_i.opcode);
         vector_q  <= is_vrelu(op_i.opcode);
         nibbles_q <= op_i.opcode == npu_cmd_regs__cmd_op__GEMM_S4;
@@ -194,7 +209,7 @@ module npu_cmd_unit
           result: result_q,
           result_hi: result_hi_q,
           busy_count: busy_count_q,
-          opcode: op_q.opcode,
+          opcode: opcode_q,
           gemm_busy: gemm_q && !ready,
           vector_busy: vector_q && !ready
       };
