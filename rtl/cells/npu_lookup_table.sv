@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table of 256 bytes that many lanes read at once, each from a small memory of its own. It is
-// written a word a cycle, so that a row of a memory has no more than the 16 bytes of a word.
+// A table of 256 bytes that many lanes read at once, each from a small memory of its own. A row of a
+// memory is a word of 16 bytes: a word is written in a cycle, and read in one, its byte chosen in the
+// next.
 
 module npu_lookup_table
   import npu_pkg::*;
@@ -10,22 +11,39 @@ module npu_lookup_table
 ) (
   input logic clk_i,  // clock
 
-  input logic        write_i,  // writes a word; look-ups of later cycles see it
+  input logic        write_i,  // writes a word; reads of later cycles see it
   input logic  [3:0] word_i,   // which word of the table, with write_i
   input word_t       data_i,   // 16 entries, the first in the lowest byte, with write_i
 
-  input  logic [Lanes-1:0][7:0] index_i,  // entry that each lane wants, 0 to 255
-  output logic [Lanes-1:0][7:0] value_o   // the entry, in the same cycle
+  input logic read_i,  // lanes read words; not with write_i
+  input logic [Lanes-1:0][3:0] row_i,  // which word each of them, with read_i
+  input logic [Lanes-1:0][3:0] byte_i,  // which byte of the word that it read last
+  output logic [Lanes-1:0][7:0] value_o  // that byte, in the same cycle
 );
 
   for (genvar l = 0; l < int'(Lanes); l++) begin : gen_lane
-    word_t rows_q[16];
+    word_t word;
 
-    always_ff @(posedge clk_i) begin
-      if (write_i) rows_q[word_i] <= data_i;
-    end
+    npu_memory #(
+      .DataT(word_t),
+      .Rows (16)
+    ) u_memory (
+      .clk_i,
+      .rd_en_i  (read_i),
+      .rd_row_i (row_i[l]),
+      .rd_data_o(word),
+      .wr_en_i  (write_i),
+      .wr_row_i (word_i),
+      .wr_data_i(data_i)
+    );
 
-    assign value_o[l] = rows_q[index_i[l][7:4]][{index_i[l][3:0], 3'b0}+:8];
+    assign value_o[l] = word[{byte_i[l], 3'b0}+:8];
   end
+
+`ifndef SYNTHESIS
+  ReadNotWritten_A :
+  assert property (@(posedge clk_i) write_i |-> !read_i)
+  else $error("npu_lookup_table: words are read while one is written");
+`endif
 
 endmodule

@@ -40,7 +40,7 @@ module npu_gemm_params
   input logic [ColumnW-1:0] column_i,  // of the tile, the first of the beat; 0 in front of a row
   // Of each channel of the beat, where channels have their own; with rows_o
   output column_factor_t [Lanes-1:0] factors_o,
-  output factor_t common_o  // else of all, from prefix or tensor; with rows_o
+  output factor_t common_o  // else of all, from prefix or tensor, one for raw sums; with rows_o
 );
 
   localparam int unsigned QueueLines = 8;
@@ -107,7 +107,10 @@ module npu_gemm_params
   end
 
   always_ff @(posedge clk_i) begin
-    if (state_q == StIdle) common_o <= '{shift: op_i.shift, mult: op_i.mult};
+    // Raw sums have zero there: they are multiplied by one.
+    if (state_q == StIdle) begin
+      common_o <= '{shift: op_i.shift, mult: op_i.requant ? op_i.mult : 16'd1};
+    end
     if (state_q == StTensor) common_o <= factor_t'(line[$bits(factor_t)-1:0]);
   end
 

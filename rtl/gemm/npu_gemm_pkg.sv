@@ -190,14 +190,32 @@ package npu_gemm_pkg;
     return 24'($signed(d[7:0])) * 24'($signed({1'b0, ctrl.mul}));
   endfunction
 
-  function automatic logic [31:0] elementwise(beat_ctrl_t ctrl, logic signed [31:0] y,
-                                              logic signed [23:0] factor);
-    logic multiply;
-    logic signed [31:0] z;
-    if (ctrl.op == GemmOpNone) return y;
-    multiply = ctrl.op == GemmOpMul;
-    z        = multiply ? 32'($signed(y[7:0])) * 32'(factor) : 32'(17'(y) + 17'(factor));
-    return 32'(round_saturate(acc_t'(z), multiply ? ctrl.mul_shift : '0, is_out16(ctrl.out)));
+  // Without a multiplication: the sum with it, saturated, where there is one. Both have the width of
+  // the result.
+  function automatic logic [31:0] element_sum(beat_ctrl_t ctrl, logic signed [31:0] y,
+                                              logic signed [15:0] d);
+    logic signed [16:0] sum;
+    logic is_16, negative, fits;
+    if (ctrl.op != GemmOpAdd) return y;
+    is_16    = is_out16(ctrl.out);
+    sum      = 17'(d) + 17'(y);
+    negative = is_16 ? sum[16] : sum[8];
+    fits     = negative == (is_16 ? sum[15] : sum[7]);
+    if (fits) return 32'(sum);
+    return 32'($signed({negative, {8{negative ^ is_16}}, {7{!negative}}}));
+  endfunction
+
+  // With one, of bytes to bytes: the product, and what becomes of it a cycle later
+  typedef logic signed [30:0] element_product_t;
+
+  function automatic element_product_t element_product(logic signed [7:0] y,
+                                                       logic signed [23:0] factor);
+    return 31'(y) * 31'(factor);
+  endfunction
+
+  function automatic logic signed [7:0] element_rounded(element_product_t product,
+                                                        logic [5:0] shift);
+    return 8'(round_saturate(acc_t'(product), shift, 1'b0));
   endfunction
 
 endpackage

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Post-processing of one beat of a row of sums per cycle, in four stages: combine (partial sums, high
-// and low passes, bias); multiply and shift; round and saturate, then ReLU or the activation table;
-// and the elementwise operation with the second operand. What is written as raw sums passes through.
+// and low passes, bias); multiply; shift, round and saturate, with ReLU; the byte of the activation
+// table, and the sum with the second operand. A beat that is multiplied by its second operand takes
+// one stage more, which others go past: the product, which the last one rounds. What is written as
+// raw sums is multiplied by one and passes through.
 
 module npu_gemm_post
   import npu_pkg::*;
+  import npu_isa_pkg::*;
   import npu_fixed_pkg::*;
   import npu_gemm_pkg::*;
 #(
@@ -21,48 +24,56 @@ module npu_gemm_post
 
   input logic beat_valid_i,  // need not stay until beat_ready_o
   output logic beat_ready_o,  // depends on out_ready_i, not on beat_valid_i
-  // Count where beat_valid_i and beat_ready_o meet
+  // Count where beat_valid_i and beat_ready_o meet. The first of an operation leaves a cycle free in
+  // front of it.
   input beat_ctrl_t beat_ctrl_i,  // what to do with the beat, and where its row goes
   input post_column_t [Lanes-1:0] beat_columns_i,  // sums and what belongs to each
   input post_second_t [Lanes-1:0] beat_second_i,  // second operand, if there is one
 
-  // Four cycles after the beat came, plus those in which out_ready_i held the pipe
+  // Four cycles after the beat came, five if it is multiplied by its second operand, plus
+  // those in which out_ready_i held the pipe
   output logic                         out_valid_o,  // stays until out_ready_i
   input  logic                         out_ready_i,  // may depend on out_valid_o
   output beat_ctrl_t                   out_ctrl_o,   // stable while out_valid_o
   output logic       [Lanes-1:0][31:0] out_o         // with sign, 0 past the row end, stable
 );
 
-  logic [3:0] valid_q;
-  beat_ctrl_t ctrl_q[4];
-  logic step;
+  logic [4:0] valid_q;
+  beat_ctrl_t ctrl_q[5];
+  beat_ctrl_t result_ctrl;
+  logic step, multiplies;
 
-  assign step         = !valid_q[3] || out_ready_i;
+  assign multiplies   = ctrl_q[2].op == GemmOpMul;
+  assign step         = !valid_q[4] || out_ready_i;
+  assign result_ctrl  = valid_q[3] ? ctrl_q[3] : ctrl_q[2];
   assign beat_ready_o = step;
-  assign out_valid_o  = valid_q[3];
-  assign out_ctrl_o   = ctrl_q[3];
+  assign out_valid_o  = valid_q[4];
+  assign out_ctrl_o   = ctrl_q[4];
   assign busy_o       = |valid_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       valid_q <= '0;
-      for (int unsigned s = 0; s < 4; s++) ctrl_q[s] <= '0;
+      for (int unsigned s = 0; s < 5; s++) ctrl_q[s] <= '0;
     end else if (step) begin
-      valid_q <= {valid_q[2:0], beat_valid_i};
+      valid_q[2:0] <= {valid_q[1:0], beat_valid_i};
+      valid_q[3]   <= valid_q[2] && multiplies;
+      valid_q[4]   <= valid_q[3] || (valid_q[2] && !multiplies);
       if (beat_valid_i) ctrl_q[0] <= beat_ctrl_i;
       for (int unsigned s = 1; s < 4; s++) if (valid_q[s-1]) ctrl_q[s] <= ctrl_q[s-1];
+      if (valid_q[3] || valid_q[2]) ctrl_q[4] <= result_ctrl;
     end
   end
 
   sum_t value_q[Lanes];  // stage 0
   logic [15:0] mult_q[Lanes];
-  logic [5:0] shift_q[Lanes];
-  shifted_t shifted_q[Lanes];  // stage 1
-  logic [31:0] raw_q[Lanes];
+  logic [5:0] shift0_q[Lanes], shift1_q[Lanes];
+  acc_t scaled_q[Lanes];  // stage 1
   logic signed [31:0] rounded_q[Lanes];  // stage 2
   logic signed [15:0] d0_q[Lanes], d1_q[Lanes];
   logic signed [23:0] factor_q[Lanes];
-  logic [31:0] result_q[Lanes];  // stage 3
+  element_product_t product_q[Lanes];  // stage 3
+  logic [31:0] result_q[Lanes];  // stage 4
 
   // Stage 0: add up
   always_ff @(posedge clk_i) begin
@@ -77,36 +88,36 @@ module npu_gemm_post
             beat_columns_i[l].bias
         );
         mult_q[l] <= beat_columns_i[l].mult;
-        shift_q[l] <= beat_columns_i[l].shift;
+        shift0_q[l] <= beat_columns_i[l].shift;
         d0_q[l] <= beat_second_i[l].element;
       end
     end
   end
 
-  // Stage 1: multiply and shift. The look-up leaves no room for the shift in stage 2.
+  // Stage 1: multiply
   always_ff @(posedge clk_i) begin
     if (step && valid_q[0]) begin
       for (int unsigned l = 0; l < Lanes; l++) begin
-        shifted_q[l] <= shift_narrow(
-            acc_t'(value_q[l]) * acc_t'($signed({1'b0, mult_q[l]})), shift_q[l]
-        );
-        raw_q[l] <= value_q[l][31:0];
+        scaled_q[l] <= acc_t'(value_q[l]) * acc_t'($signed({1'b0, mult_q[l]}));
+        shift1_q[l] <= shift0_q[l];
         d1_q[l] <= d0_q[l];
       end
     end
   end
 
-  // Stage 2: round, saturate, ReLU, table; what the elementwise operation takes
+  // Stage 2: shift, round, saturate, ReLU; the word of the table; what the elementwise operation takes
   logic signed [15:0] bounded[Lanes];
-  logic [Lanes-1:0][7:0] table_index, table_value;
+  logic [Lanes-1:0][3:0] table_row, table_byte;
+  logic [Lanes-1:0][7:0] table_value;
 
   always_comb begin
     for (int unsigned l = 0; l < Lanes; l++) begin
       bounded[l] = '0;
-      if (valid_q[1] && !(ctrl_q[1].relu && shifted_q[l].negative)) begin
-        bounded[l] = round_narrow(shifted_q[l], is_out16(ctrl_q[1].out));
+      if (!(ctrl_q[1].relu && scaled_q[l] < 0)) begin
+        bounded[l] = round_saturate(scaled_q[l], shift1_q[l], is_out16(ctrl_q[1].out));
       end
-      table_index[l] = bounded[l][7:0];
+      table_row[l]  = bounded[l][7:4];
+      table_byte[l] = rounded_q[l][3:0];
     end
   end
 
@@ -117,27 +128,46 @@ module npu_gemm_post
     .write_i(table_write_i),
     .word_i (table_word_i),
     .data_i (table_data_i),
-    .index_i(table_index),
+    .read_i (step && valid_q[1]),
+    .row_i  (table_row),
+    .byte_i (table_byte),
     .value_o(table_value)
   );
 
   always_ff @(posedge clk_i) begin
     if (step && valid_q[1]) begin
       for (int unsigned l = 0; l < Lanes; l++) begin
-        if (!ctrl_q[1].requant) rounded_q[l] <= raw_q[l];
-        else if (ctrl_q[1].activation) rounded_q[l] <= 32'($signed(table_value[l]));
-        else rounded_q[l] <= 32'(bounded[l]);
-        factor_q[l] <= element_factor(ctrl_q[1], d1_q[l]);
+        rounded_q[l] <= ctrl_q[1].requant ? 32'(bounded[l]) : scaled_q[l][31:0];
+        factor_q[l]  <= element_factor(ctrl_q[1], d1_q[l]);
       end
     end
   end
 
-  // Stage 3: elementwise operation; columns past the row end are zero
+  // Stage 3: the byte of the table; the product
+  logic signed [31:0] value[Lanes];
+
+  always_comb begin
+    for (int unsigned l = 0; l < Lanes; l++) begin
+      value[l] = ctrl_q[2].activation ? 32'($signed(table_value[l])) : rounded_q[l];
+    end
+  end
+
   always_ff @(posedge clk_i) begin
-    if (step && valid_q[2]) begin
+    if (step && valid_q[2] && multiplies) begin
       for (int unsigned l = 0; l < Lanes; l++) begin
-        result_q[l] <= (6'(l) < ctrl_q[2].columns) ?
-            elementwise(ctrl_q[2], rounded_q[l], factor_q[l]) : '0;
+        product_q[l] <= element_product(value[l][7:0], factor_q[l]);
+      end
+    end
+  end
+
+  // Stage 4: round the product, or add; columns past the row end are zero
+  always_ff @(posedge clk_i) begin
+    if (step && (valid_q[3] || valid_q[2])) begin
+      for (int unsigned l = 0; l < Lanes; l++) begin
+        if (6'(l) >= result_ctrl.columns) result_q[l] <= '0;
+        else if (valid_q[3]) begin
+          result_q[l] <= 32'(element_rounded(product_q[l], ctrl_q[3].mul_shift));
+        end else result_q[l] <= element_sum(ctrl_q[2], value[l], factor_q[l][15:0]);
       end
     end
   end
@@ -150,6 +180,9 @@ module npu_gemm_post
   NoRowInWrites_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) table_write_i |-> !busy_o)
   else $error("npu_gemm_post: the table is written under a row");
+  InOrder_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) valid_q[3] && valid_q[2] |-> multiplies)
+  else $error("npu_gemm_post: a beat goes past a product");
 `endif
 
 endmodule

@@ -46,8 +46,9 @@ module npu_vec #(
   word_t fetch_word;
 
   // Table and lanes
-  logic table_ready, table_streaming, lookup;
-  logic [Lanes-1:0][7:0] table_index, table_value;
+  logic table_ready, table_streaming, table_read;
+  logic [Lanes-1:0][3:0] table_row, table_byte;
+  logic [Lanes-1:0][7:0] table_value;
   logic lanes_ready, lanes_empty, write_ready, write_empty;
   row_word_t word;
 
@@ -120,8 +121,9 @@ module npu_vec #(
     .share_o,
     .streaming_o  (table_streaming),
     .ready_o      (table_ready),
-    .lookup_i     (lookup),
-    .index_i      (table_index),
+    .read_i       (table_read),
+    .row_i        (table_row),
+    .byte_i       (table_byte),
     .value_o      (table_value)
   );
 
@@ -131,8 +133,9 @@ module npu_vec #(
     .clk_i,
     .rst_ni,
     .op_i        (op_q),
-    .lookup_o    (lookup),
-    .index_o     (table_index),
+    .read_o      (table_read),
+    .row_o       (table_row),
+    .byte_o      (table_byte),
     .value_i     (table_value),
     .start_i     (start),
     .valid_i     (fetch_valid && !fetch_tag.param && data_ok),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Datapath of VEC, 16 or 8 lanes of int8 or 8 of int16 in three stages: operands, exact result, and
-// rounding shift, saturation and packing, or the look-up in the table. Lanes past the row end give
-// zero. Two steps of 8 elements make one int8 word.
+// Datapath of VEC, 16 or 8 lanes of int8 or 8 of int16 in three stages: operands, exact result (or the
+// word of the table), and rounding shift, saturation and packing, or the byte of the table. Lanes past
+// the row end give zero. Two steps of 8 elements make one int8 word.
 
 module npu_vec_lanes #(
   parameter int unsigned Lanes = 16  // 16 or 8
@@ -16,9 +16,10 @@ module npu_vec_lanes #(
   input npu_operation_pkg::vec_operation_t op_i,
   /* verilator lint_on UNUSEDSIGNAL */
   // Bytes of the table that the lanes look up
-  output logic lookup_o,  // index_o counts
-  output logic [Lanes-1:0][7:0] index_o,  // entry, 0 to 255
-  input logic [Lanes-1:0][7:0] value_i,  // its byte, same cycle
+  output logic read_o,  // they read words
+  output logic [Lanes-1:0][3:0] row_o,  // which word, with read_o
+  output logic [Lanes-1:0][3:0] byte_o,  // which byte of it, a cycle later
+  input logic [Lanes-1:0][7:0] value_i,  // that byte, with byte_o
 
   input  logic                  start_i,  // pulse: an operation begins; only while empty_o
   input  logic                  valid_i,  // stays until ready_o, tag_i and word_i stable
@@ -91,36 +92,42 @@ module npu_vec_lanes #(
     end
   end
 
-  // Exact result
+  // Exact result, and the word of the table
+  logic signed [15:0] x[Lanes], y[Lanes];
+
+  always_comb begin
+    for (int unsigned l = 0; l < Lanes; l++) begin
+      x[l] = element(a, l, op_i.a16, upper_q);
+      y[l] = element(b, l, op_i.a16, upper_q);
+      row_o[l] = x[l][7:4];
+      byte_o[l] = exact_q[l][3:0];
+    end
+  end
+
+  assign read_o = advance && operand_valid_q && vec_table(op_i.op);
+
   always_ff @(posedge clk_i) begin
     if (advance && operand_valid_q) begin
       exact_last_q  <= operand_last_q;
       exact_lanes_q <= operand_lanes_q;
       for (int unsigned l = 0; l < Lanes; l++) begin
-        automatic logic signed [15:0] x = element(a, l, op_i.a16, upper_q);
-        automatic logic signed [15:0] y = element(b, l, op_i.a16, upper_q);
-        exact_q[l] <= exact(op_i.op, x, y, op_i.lo, op_i.hi);
+        exact_q[l] <= exact(op_i.op, x[l], y[l], op_i.lo, op_i.hi);
       end
     end
   end
 
-  // Rounding, saturation or the table, and packing
-  assign shift    = vec_shift(op_i.op) ? op_i.shift : '0;
-  assign lookup_o = exact_valid_q && vec_table(op_i.op);
-
-  always_comb begin
-    for (int unsigned l = 0; l < Lanes; l++) index_o[l] = exact_q[l][7:0];
-  end
+  // Rounding, saturation or the byte of the table, and packing
+  assign shift = vec_shift(op_i.op) ? op_i.shift : '0;
 
   always_comb begin
     narrow = '0;
     wide   = '0;
     for (int unsigned l = 0; l < Lanes; l++) begin
       automatic logic is_16 = op_i.c16 && l < 8;
-      automatic logic signed [15:0] y = round_saturate(acc_t'($signed(exact_q[l])), shift, is_16);
+      automatic logic signed [15:0] z = round_saturate(acc_t'($signed(exact_q[l])), shift, is_16);
       if (exact_valid_q && 5'(l) < exact_lanes_q) begin
-        narrow[l] = (vec_table(op_i.op)) ? value_i[l] : y[7:0];
-        if (l < 8) wide[l%8] = y;
+        narrow[l] = (vec_table(op_i.op)) ? value_i[l] : z[7:0];
+        if (l < 8) wide[l%8] = z;
       end
     end
   end

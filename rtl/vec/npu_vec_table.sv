@@ -24,10 +24,10 @@ module npu_vec_table #(
 
   output logic ready_o,  // loaded: data may enter the lanes; low from the cycle after start_i
 
-  // Only with ready_o
-  input  logic                  lookup_i,  // index_i counts
-  input  logic [Lanes-1:0][7:0] index_i,   // entry that each lane wants, 0 to 255
-  output logic [Lanes-1:0][7:0] value_o    // the entry, in the same cycle
+  input logic read_i,  // lanes read words; only with ready_o
+  input logic [Lanes-1:0][3:0] row_i,  // which word each of them, with read_i
+  input logic [Lanes-1:0][3:0] byte_i,  // which byte of the word that it read last
+  output logic [Lanes-1:0][7:0] value_o  // that byte, in the same cycle
 );
 
   import npu_pkg::*;
@@ -63,13 +63,15 @@ module npu_vec_table #(
     .write_i(write),
     .word_i (words_q[3:0]),
     .data_i (word),
-    .index_i,
+    .read_i,
+    .row_i,
+    .byte_i,
     .value_o
   );
 
 `ifndef SYNTHESIS
   LookupLoaded_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) lookup_i |-> ready_o)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) read_i |-> ready_o)
   else $error("npu_vec_table: look-up in a table that is not loaded");
   WordExpected_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) word_valid_i |-> !streaming_q && !ready_o)

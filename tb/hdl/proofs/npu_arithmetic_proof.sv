@@ -99,7 +99,7 @@ module npu_arithmetic_proof
   localparam plain_t MostFactor = 64'sd128 * 64'sd65535;
   assign product_o = plain_t'(acc_t'(MostProduct)) == MostProduct &&
       plain_t'(acc_t'(LeastProduct)) == LeastProduct &&
-      MostFactor < (64'sd1 <<< 23) && 64'sd128 * MostFactor < (64'sd1 <<< 31);
+      MostFactor < (64'sd1 <<< 23) && 64'sd128 * MostFactor < (64'sd1 <<< 30);
 
   beat_ctrl_t adds, multiplies;
   always_comb begin
@@ -110,10 +110,15 @@ module npu_arithmetic_proof
     multiplies.out = GemmOutInt8;  // the only one that is legal
   end
 
+  // Both summands have the width of the result.
+  function automatic logic signed [15:0] operand(logic signed [15:0] x);
+    return is_out16(ctrl_i.out) ? x : 16'($signed(x[7:0]));
+  endfunction
+
   assign add_o = plain_t'($signed(
-      elementwise(adds, 32'(value_i), element_factor(adds, second_i))
+      element_sum(adds, 32'(operand(value_i)), 16'(element_factor(adds, operand(second_i))))
   )) == plain_saturate(
-      plain_t'(value_i) + plain_t'(second_i), is_out16(ctrl_i.out)
+      plain_t'(operand(value_i)) + plain_t'(operand(second_i)), is_out16(ctrl_i.out)
   );
 
   function automatic logic multiply_is_plain(beat_ctrl_t ctrl, logic signed [7:0] value,
@@ -121,7 +126,7 @@ module npu_arithmetic_proof
     plain_t product;
     product = plain_t'(value) * plain_t'(second) * $signed({48'd0, ctrl.mul});
     return plain_t'($signed(
-        elementwise(ctrl, 32'(value), element_factor(ctrl, 16'(second)))
+        element_rounded(element_product(value, element_factor(ctrl, 16'(second))), ctrl.mul_shift)
     )) == plain_saturate(
         plain_shift(product, ctrl.mul_shift), 1'b0
     );
