@@ -76,8 +76,8 @@ PLANTED = {
     ),
     "bounds in the wrong order": (
         "npu_vec_pkg.sv",
-        "? below :",
-        "? least :",
+        "? mode.below :",
+        "? mode.least :",
         f"exact_o[{VecOp.CLAMP}]",
     ),
 }

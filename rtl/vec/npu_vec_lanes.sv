@@ -36,7 +36,6 @@ module npu_vec_lanes #(
 
   import npu_pkg::*;
   import npu_fixed_pkg::*;
-  import npu_isa_pkg::*;
   import npu_vec_pkg::*;
 
   logic advance, operand_valid_q, operand_last_q, upper_q, exact_valid_q, exact_last_q;
@@ -45,7 +44,7 @@ module npu_vec_lanes #(
   word_t a, b;
   logic [Lanes-1:0][31:0] exact_q;
 
-  logic [5:0] shift;
+  vec_mode_t mode_q;
   logic [Lanes-1:0][7:0] narrow;
   logic [7:0][15:0] wide;
   logic halves;  // results are halves of words of int8
@@ -76,8 +75,11 @@ module npu_vec_lanes #(
     end
   end
 
+  // Decoded before the first operand has come
+  always_ff @(posedge clk_i) mode_q <= mode_of(op_i);
+
   // Operands
-  assign a = vec_two(op_i.op) ? older_q : newer_q;
+  assign a = mode_q.two ? older_q : newer_q;
   assign b = newer_q;
 
   always_ff @(posedge clk_i) begin
@@ -104,29 +106,31 @@ module npu_vec_lanes #(
     end
   end
 
-  assign read_o = advance && operand_valid_q && vec_table(op_i.op);
+  assign read_o = advance && operand_valid_q && mode_q.look_up;
 
   always_ff @(posedge clk_i) begin
     if (advance && operand_valid_q) begin
       exact_last_q  <= operand_last_q;
       exact_lanes_q <= operand_lanes_q;
       for (int unsigned l = 0; l < Lanes; l++) begin
-        exact_q[l] <= exact(op_i.op, x[l], y[l], op_i.lo, op_i.hi);
+        exact_q[l] <= exact(mode_q, x[l], y[l]);
       end
     end
   end
 
   // Rounding, saturation or the byte of the table, and packing
-  assign shift = vec_shift(op_i.op) ? op_i.shift : '0;
-
   always_comb begin
     narrow = '0;
     wide   = '0;
     for (int unsigned l = 0; l < Lanes; l++) begin
       automatic logic is_16 = op_i.c16 && l < 8;
-      automatic logic signed [15:0] z = round_saturate(acc_t'($signed(exact_q[l])), shift, is_16);
+      automatic
+      logic signed [15:0]
+      z = round_saturate(
+          acc_t'($signed(exact_q[l])), mode_q.shift, is_16
+      );
       if (exact_valid_q && 5'(l) < exact_lanes_q) begin
-        narrow[l] = (vec_table(op_i.op)) ? value_i[l] : z[7:0];
+        narrow[l] = mode_q.look_up ? value_i[l] : z[7:0];
         if (l < 8) wide[l%8] = z;
       end
     end
@@ -155,6 +159,11 @@ module npu_vec_lanes #(
   end
 
 `ifndef SYNTHESIS
+  ModeKnown_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) operand_valid_q |-> mode_q == mode_of(
+      op_i
+  ))
+  else $error("npu_vec_lanes: an operand comes before its operation is decoded");
   OnlyOperands_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) valid_i |-> !tag_i.param)
   else $error("npu_vec_lanes: a word of the table comes as an operand");

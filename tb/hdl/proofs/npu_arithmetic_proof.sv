@@ -206,8 +206,15 @@ module npu_arithmetic_proof
   endfunction
 
   for (genvar op = 0; op < int'(VecOps); op++) begin : gen_operation
+    npu_operation_pkg::vec_operation_t operation;
+    always_comb begin
+      operation    = '0;
+      operation.op = vec_op_e'(op);
+      operation.lo = lo_i;
+      operation.hi = hi_i;
+    end
     assign exact_o[op] = exact(
-        vec_op_e'(op), a_i, b_i, lo_i, hi_i
+        mode_of(operation), a_i, b_i
     ) == plain_exact(
         vec_op_e'(op), a_i, b_i, lo_i, hi_i
     );
