@@ -106,14 +106,16 @@ module npu_gemm_lane
   localparam less_t Less = less_table();
   localparam logic [3:0][2:0] Next = {3'd4, 3'd3, 3'd2, 3'd1};
 
-  logic borrow, near;
+  logic borrow, same, above, near;
   logic [2:0] shift;
   logic [8:0] factor;
   logic signed [15:0] product;
 
   always_comb begin
     {borrow, shift} = Less[{scale_i[2:0], exponent[2:0]}];
-    near = scale_i[5:3] == (borrow ? Next[exponent[4:3]] : 3'(exponent[4:3]));
+    same = scale_i[5:3] == 3'(exponent[4:3]);
+    above = scale_i[5:3] == Next[exponent[4:3]];
+    near = borrow ? above : same;  // the borrow comes last
     factor = {minifloat ? 8'd0 : scale_i[8:1], odd_i};
     for (int unsigned i = 0; i < 8; i++) begin
       if (minifloat && near && shift == 3'(i)) factor[8-i] = 1'b1;
