@@ -40,7 +40,7 @@ module npu_norm #(
   input logic rope_i,  // they are lent: a level, only while busy_o and fetch_valid_i are low
   input npu_rows_pkg::rope_work_t work_i,  // only with rope_i
   input logic [Lanes-1:0][7:0] work_lanes_i,  // int8, with work_i.load
-  input npu_rows_pkg::rope_turn_t [Lanes/2-1:0] work_turns_i,  // of the pairs, with work_i.multiply
+  input npu_rows_pkg::rope_turn_t [Lanes/2-1:0] work_turns_i,  // of the pairs; else zero
   // One cycle after work_i.multiply, until the next
   output npu_rows_pkg::rope_product_t [Lanes-1:0] products_o
 );

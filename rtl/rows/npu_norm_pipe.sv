@@ -45,7 +45,7 @@ module npu_norm_pipe #(
   input logic rope_i,  // they are lent: a level, only while empty_o and !valid_i
   input npu_rows_pkg::rope_work_t work_i,  // only with rope_i
   input logic [Lanes-1:0][7:0] work_lanes_i,  // int8, with work_i.load
-  input npu_rows_pkg::rope_turn_t [Lanes/2-1:0] work_turns_i,  // of the pairs, with work_i.multiply
+  input npu_rows_pkg::rope_turn_t [Lanes/2-1:0] work_turns_i,  // of the pairs; else zero
   // One cycle after work_i.multiply, until the next
   output npu_rows_pkg::rope_product_t [Lanes-1:0] products_o
 );
@@ -57,7 +57,7 @@ module npu_norm_pipe #(
   localparam int unsigned Slices = 16 / Lanes;  // of int8 in a word
   localparam int unsigned PlaceW = $clog2(Slices);
   localparam int unsigned FactorW = $clog2(NormMax) + 17;  // of N * R, signed
-  localparam int unsigned ScaledW = FactorW + 17;  // of d * R
+  localparam int unsigned ScaledW = FactorW + 16;  // of N * R * x
 
   typedef struct packed {
     logic             last;
@@ -75,8 +75,9 @@ module npu_norm_pipe #(
   logic beat_q;  // slice of the octet
 
   // Front: unpacked
-  logic unpack_valid_q, unpack_sum_q, unpack_first_q;
+  logic unpack_valid_q, unpack_first_q;
   slice_tag_t slice_tag, unpack_tag_q;
+  logic unpack_sum_q, unpack_out_q, unpack_turn_q;  // by pass, or lanes of ROPE
   logic [Lanes-1:0][15:0] unpack_q;
   logic signed [18:0] slice_sum;
 
@@ -88,14 +89,17 @@ module npu_norm_pipe #(
   logic prod_last_q;
   logic [PlaceW-1:0] prod_place_q;  // in a word
   logic [5:0] scaled_half_q;
+  logic signed [44:0] scaled_offset_q;  // S1 * R
   logic [Lanes-1:0][ScaledW-1:0] scaled_q;
   logic [Lanes-1:0][19:0] quot_q;
   norm_halves_t [Lanes-1:0] prod_q;
   norm_record_t [Lanes-1:0] record_q;
 
   // Factors
+  logic [FactorW-1:0] scale;
+  logic [15:0] column, gain;
+  rope_turn_t turns;
   logic [Lanes-1:0][FactorW-1:0] scale_factor;
-  logic signed [ScaledW-3:0] offset;
   logic [Lanes-1:0][16:0] prod_factor;
   logic [Lanes-1:0][5:0] prod_shift;
 
@@ -147,19 +151,16 @@ module npu_norm_pipe #(
     end
   end
 
-  // Factors
-  assign offset = (unpack_sum_q || rope_i) ? '0 : (ScaledW - 2)'(stat_i.offset);
-
+  // Factors. What one does not take part in is zero, or made so.
   always_comb begin
+    scale = unpack_out_q ? FactorW'(stat_i.factor) : '0;
     for (int unsigned l = 0; l < Lanes; l++) begin
-      scale_factor[l] = unpack_sum_q ? FactorW'($signed(unpack_q[l])) : FactorW'(stat_i.factor);
-      prod_factor[l]  = {1'b0, record_i[l].gain};
-      prod_shift[l]   = record_i[l].shift;
-      if (rope_i) begin
-        scale_factor[l] = FactorW'($signed(work_turns_i[l%(Lanes/2)][0]));
-        prod_factor[l]  = 17'($signed(work_turns_i[l%(Lanes/2)][1]));
-        prod_shift[l]   = '0;
-      end
+      column = unpack_sum_q ? unpack_q[l] : '0;
+      turns = work_turns_i[l%(Lanes/2)];
+      gain = unpack_turn_q ? '0 : record_i[l].gain;
+      scale_factor[l] = scale | $unsigned(FactorW'($signed(column | turns[0])));
+      prod_shift[l] = unpack_turn_q ? '0 : record_i[l].shift;
+      prod_factor[l] = {1'b0, gain} | $unsigned(17'($signed(turns[1])));
     end
   end
 
@@ -174,11 +175,13 @@ module npu_norm_pipe #(
 
   always_ff @(posedge clk_i) begin
     if (front && valid_i) begin
-      unpack_sum_q   <= tag_i.kind == NormPassSum;
       unpack_first_q <= tag_i.first && !beat_q;
       unpack_tag_q   <= slice_tag;
     end
     if ((front && valid_i) || work_i.load) begin
+      unpack_turn_q <= rope_i;
+      unpack_sum_q  <= !rope_i && tag_i.kind == NormPassSum;
+      unpack_out_q  <= !rope_i && tag_i.kind == NormPassOut;
       for (int unsigned l = 0; l < Lanes; l++) begin
         unpack_q[l] <= slice_tag.in_row[l] ? word_i[16*(beat_q?RowLanes-Lanes+l : l)+:16] : '0;
         if (rope_i) unpack_q[l] <= 16'($signed(work_lanes_i[l]));
@@ -196,21 +199,21 @@ module npu_norm_pipe #(
   // Back
   always_ff @(posedge clk_i) begin
     if (front && unpack_valid_q) begin
-      square_first_q <= unpack_first_q;
-      slice_sum_q    <= slice_sum;
-      scaled_tag_q  <= unpack_tag_q;
-      scaled_half_q <= stat_i.half;
+      square_first_q  <= unpack_first_q;
+      slice_sum_q     <= slice_sum;
+      scaled_tag_q    <= unpack_tag_q;
+      scaled_half_q   <= stat_i.half;
+      scaled_offset_q <= stat_i.offset;
     end
     if ((front && unpack_valid_q) || work_i.multiply) begin
       for (int unsigned l = 0; l < Lanes; l++) begin
-        scaled_q[l] <= ScaledW'($signed(unpack_q[l])) * ScaledW'($signed(scale_factor[l])) -
-            ScaledW'(offset);
+        scaled_q[l] <= ScaledW'($signed(unpack_q[l])) * ScaledW'($signed(scale_factor[l]));
       end
     end
     if (back && scaled_valid_q) quot_tag_q <= scaled_tag_q;
     if ((back && scaled_valid_q) || work_i.load) begin
       for (int unsigned l = 0; l < Lanes; l++) begin
-        quot_q[l] <= norm_quotient(47'($signed(scaled_q[l])), scaled_half_q);
+        quot_q[l] <= norm_quotient(47'($signed(scaled_q[l])), scaled_offset_q, scaled_half_q);
         if (rope_i) quot_q[l] <= 20'($signed(work_lanes_i[l]));
       end
     end
@@ -222,7 +225,7 @@ module npu_norm_pipe #(
         prod_q[l] <= norm_coarse(
             37'($signed(quot_q[l])) * 37'($signed(prod_factor[l])), prod_shift[l]
         );
-        if (!rope_i && !quot_tag_q.in_row[l]) begin
+        if (!unpack_turn_q && !quot_tag_q.in_row[l]) begin
           prod_q[l]        <= '0;
           record_q[l].bias <= '0;
         end
@@ -274,14 +277,19 @@ module npu_norm_pipe #(
     SmallQuotient_A :
     assert property (@(posedge clk_i) disable iff (!rst_ni)
                      scaled_valid_q && scaled_tag_q.in_row[l] |->
-                     $signed(
+                     (47'($signed(
         scaled_q[l]
-    ) >>> (6'd24 + scaled_half_q) inside {0, -1})
+    )) - 47'(scaled_offset_q)) >>> (6'd24 + scaled_half_q) inside {0, -1})
     else $error("npu_norm_pipe: a column is further from the mean than its variance allows");
   end
   LentWhenIdle_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) rope_i |-> empty_o && !valid_i)
   else $error("npu_norm_pipe: a norm works while ROPE has its multipliers");
+  // A reset leaves the factors of a ROPE that it ends for a cycle, in which nothing is multiplied.
+  FactorsApart_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   unpack_valid_q || quot_valid_q |-> rope_i || work_turns_i == '0)
+  else $error("npu_norm_pipe: factors of a norm and of ROPE at the same time");
   WorkWhenLent_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) work_i.load || work_i.multiply |-> rope_i)
   else $error("npu_norm_pipe: ROPE uses multipliers that it does not have");

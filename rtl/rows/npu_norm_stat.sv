@@ -32,18 +32,24 @@ module npu_norm_stat #(
   localparam int unsigned SumW = MaxW + 16;  // of S1, signed
   localparam int unsigned Sum2W = MaxW + 31;  // of S2
   localparam int unsigned ProdW = 2 * MaxW + 32;  // of S1^2 and N * S2
+  localparam int unsigned LowW = 16;  // of the reciprocal
 
   typedef logic signed [SumW-1:0] sum_t;
 
-  sum_t part_sum, sum_q, sum_head, sum, with_sum;
-  logic [Sum2W-1:0] sum2_q, part_sum2, with_cols;
+  sum_t part_sum, sum_q, sum_head, sum;
+  logic [Sum2W-1:0] sum2_q, part_sum2;
   logic row_done_q, take, take_ready, sum_ready, sum_valid;
 
-  logic prod_valid_q, var_valid_q, rsqrt_valid;
-  logic [ProdW-1:0] cols_prod, sum_prod, n_sum2_q, sum_sq_q;
+  logic prod_valid_q, var_valid_q, scale_soon;
+  logic [Sum2W-1:0] with_cols;
+  logic [ LowW-1:0] with_sum;
+  logic [ProdW-1:0] cols_prod, n_sum2_q;
+  logic [SumW+LowW-1:0] sum_low, sum_sq_low_q;  // product of the low bits
+  logic [ProdW-LowW-1:0] sum_sq_high_q;  // and of those above them
+  logic [ProdW-1:0] sum_sq;
   logic [64:0] variance, variance_q;
   norm_scale_t scale;
-  logic scaled, scaled_q, finish;  // scaled: the scale of a row waits
+  logic scaled_q, finish;  // scaled_q: the scale of a row waits
   norm_result_t result_q;
 
   always_comb begin
@@ -53,7 +59,7 @@ module npu_norm_stat #(
 
   // Row sums
   assign part_sum   = rms_i ? '0 : sum_t'(part_i.sum);
-  assign take_ready = (!prod_valid_q || eps_valid_i) && !scaled;
+  assign take_ready = (!prod_valid_q || eps_valid_i) && !scaled_q;
   assign take       = row_done_q && take_ready;
 
   always_ff @(posedge clk_i) begin
@@ -71,15 +77,17 @@ module npu_norm_stat #(
     end
   end
 
-  // Products: for V, or with the reciprocal of its root
-  assign with_cols = scaled ? Sum2W'(scale.recip) : sum2_q;
-  assign sum       = scaled ? sum_head : sum_q;
-  assign with_sum  = scaled ? sum_t'({1'b0, scale.recip}) : sum_q;
+  // Products: for V, or with the reciprocal of its root. What S1 has above the width of the
+  // reciprocal is multiplied apart, and added in V.
+  assign with_cols = scaled_q ? Sum2W'(scale.recip) : sum2_q;
+  assign sum = scaled_q ? sum_head : sum_q;
+  assign with_sum = scaled_q ? scale.recip : sum_q[LowW-1:0];
   assign cols_prod = ProdW'(cols_i[MaxW:0]) * ProdW'(with_cols);
-  assign sum_prod  = ProdW'(sum) * ProdW'(with_sum);
+  assign sum_low = (SumW + LowW)'(sum) * (SumW + LowW)'($signed({1'b0, with_sum}));
 
   // V
-  assign variance  = 65'(n_sum2_q - sum_sq_q) + 65'(eps_i);
+  assign sum_sq = {sum_sq_high_q, {LowW{1'b0}}} + ProdW'($signed(sum_sq_low_q));
+  assign variance = 65'(n_sum2_q - sum_sq) + 65'(eps_i);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -93,8 +101,9 @@ module npu_norm_stat #(
 
   always_ff @(posedge clk_i) begin
     if (take) begin
-      n_sum2_q <= cols_prod;
-      sum_sq_q <= sum_prod;
+      n_sum2_q      <= cols_prod;
+      sum_sq_low_q  <= sum_low;
+      sum_sq_high_q <= (ProdW - LowW)'(sum_q) * (ProdW - LowW)'($signed(sum_q[SumW-1:LowW]));
     end
     if (prod_valid_q) begin
       variance_q <= variance;
@@ -107,7 +116,7 @@ module npu_norm_stat #(
     .rst_ni,
     .valid_i(var_valid_q),
     .value_i(variance_q),
-    .valid_o(rsqrt_valid),
+    .soon_o (scale_soon),
     .scale_o(scale)
   );
 
@@ -127,8 +136,7 @@ module npu_norm_stat #(
   );
 
   // Results. The scale of a row waits until the row before needs its own no more.
-  assign scaled   = rsqrt_valid || scaled_q;
-  assign finish   = scaled && (!result_q.valid || pop_i);
+  assign finish   = scaled_q && (!result_q.valid || pop_i);
   assign result_o = result_q;
 
   always_ff @(posedge clk_i) begin
@@ -136,12 +144,12 @@ module npu_norm_stat #(
       scaled_q <= 1'b0;
       result_q <= '0;
     end else begin
-      scaled_q <= scaled && !finish;
+      scaled_q <= scale_soon || (scaled_q && !finish);
       if (finish) begin
         result_q <= '{
             valid: 1'b1,
             factor: 29'(cols_prod[MaxW+15:0]),
-            offset: 45'($signed(sum_prod[SumW+15:0])),
+            offset: 45'($signed(sum_low)),
             half: scale.half
         };
       end else if (pop_i) begin
@@ -159,10 +167,10 @@ module npu_norm_stat #(
   assert property (@(posedge clk_i) disable iff (!rst_ni) take |-> sum_ready)
   else $error("npu_norm_stat: no room for the sum of a row");
   ScaleRoom_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) rsqrt_valid |-> !scaled_q)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) scale_soon |-> !scaled_q || finish)
   else $error("npu_norm_stat: the scale of a row comes while another one waits");
   SumBeforeScale_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) scaled |-> sum_valid)
+  assert property (@(posedge clk_i) disable iff (!rst_ni) scaled_q |-> sum_valid)
   else $error("npu_norm_stat: the scale of a row came before its sum");
   ColsFit_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) part_i.valid |-> 32'(cols_i) <= NormMax)

@@ -27,7 +27,7 @@ module npu_rope #(
   // Multipliers
   output npu_rows_pkg::rope_work_t work_o,  // what they do in this cycle
   output logic [2*Pairs-1:0][7:0] work_lanes_o,  // int8, with work_o.load
-  output npu_rows_pkg::rope_turn_t [Pairs-1:0] work_turns_o,  // with work_o.multiply
+  output npu_rows_pkg::rope_turn_t [Pairs-1:0] work_turns_o,  // zero unless operands wait
   // From the cycle after work_o.multiply to that of the next
   input npu_rows_pkg::rope_product_t [2*Pairs-1:0] products_i,
 
@@ -40,7 +40,7 @@ module npu_rope #(
   import npu_rows_pkg::*;
 
   rope_form_t form, form_q;
-  dim_t last_pair;
+  dim_t pairs;  // of a head
   logic walk_active, turn_valid, turn_ready, turn_empty, pack_empty;
   rope_tag_t turn_tag;
   logic [Pairs-1:0][7:0] turn_a, turn_b;
@@ -48,15 +48,15 @@ module npu_rope #(
   assign busy_o = walk_active || !turn_empty || !pack_empty;
 
   // Form of the instruction
-  assign last_pair = (op_i.cols >> 1) - 1'b1;
+  assign pairs  = op_i.cols >> 1;
 
   // An idle walk has the form of the operation in its place before it starts.
   always_comb begin
     form = form_q;
     if (!walk_active) begin
       form.pairs      = op_i.pairs;
-      form.last_chunk = last_pair >> 4;
-      form.tail       = 5'(last_pair[3:0]) + 1'b1;
+      form.last_chunk = (pairs >> 4) - dim_t'(pairs[3:0] == '0);
+      form.tail       = {pairs[3:0] == '0, pairs[3:0]};
       form.words      = dim_t'((17'(op_i.cols) + 17'd15) >> 4);
     end
   end

@@ -26,7 +26,7 @@ module npu_rope_turn #(
   // Multipliers
   output npu_rows_pkg::rope_work_t work_o,  // what they do in this cycle
   output logic [2*Pairs-1:0][7:0] work_lanes_o,  // first lanes, then second ones; with work_o.load
-  output npu_rows_pkg::rope_turn_t [Pairs-1:0] work_turns_o,  // with work_o.multiply
+  output npu_rows_pkg::rope_turn_t [Pairs-1:0] work_turns_o,  // zero unless operands wait
   // From the cycle after work_o.multiply to that of the next
   input npu_rows_pkg::rope_product_t [2*Pairs-1:0] products_i,
 
@@ -121,8 +121,12 @@ module npu_rope_turn #(
     if (advance && valid_i && group) begin
       operand_tag_q      <= tag_i;
       operand_tag_q.last <= tag_i.last && !more;
-      for (int unsigned p = 0; p < Pairs; p++)
-      turn_q[p] <= rope_turn_t'(word_i[32*(beat_q?4-Pairs+p : p)+:32]);
+    end
+    if (advance) begin
+      for (int unsigned p = 0; p < Pairs; p++) begin
+        turn_q[p] <= rope_turn_t'(word_i[32*(beat_q?4-Pairs+p : p)+:32]);
+        if (!valid_i || !group) turn_q[p] <= '0;
+      end
     end
     if (advance && operand_valid_q) product_tag_q <= operand_tag_q;
   end

@@ -136,12 +136,13 @@ package npu_rows_pkg;
     logic [15:0]       gain;
   } norm_record_t;
 
-  // d * recip / 2^(2 + j) rounded half up, saturated to 20 bits. As d^2 <= N * V, and V < 2^(2j + 2),
-  // the quotient of a column of the row is below 2^22: only 24 bits of halves are looked at.
-  function automatic logic signed [19:0] norm_quotient(logic signed [46:0] scaled,
-                                                       logic [5:0] half);
+  // d * recip / 2^(2 + j), d * recip = scaled - offset, rounded half up, saturated to 20 bits. As
+  // d^2 <= N * V, and V < 2^(2j + 2), the quotient of a column of the row is below 2^22: only 24 bits
+  // of halves are looked at.
+  function automatic logic signed [19:0] norm_quotient(
+      logic signed [46:0] scaled, logic signed [44:0] offset, logic [5:0] half);
     logic signed [45:0] y;
-    y = scaled[46:1];
+    y = 46'((scaled - 47'(offset)) >>> 1);
     for (int unsigned step = 32; step != 0; step >>= 1) begin
       if ((32'(half) & step) != 0) y >>>= step;
       if (step < 32) y = (y <<< (23 - step)) >>> (23 - step);

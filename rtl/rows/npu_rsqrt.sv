@@ -11,8 +11,8 @@ module npu_rsqrt (
   input logic        valid_i,  // a value comes, at most one per cycle; never refused
   input logic [64:0] value_i,  // V, not zero, with valid_i
 
-  output logic                      valid_o,  // two cycles after valid_i; cannot be held off
-  // recip and j of the value, from valid_o until two cycles after the next valid_i
+  output logic                      soon_o,  // a cycle after valid_i; cannot be held off
+  // recip and j of the value, from the cycle after soon_o until two cycles after the next valid_i
   output npu_rows_pkg::norm_scale_t scale_o
 );
 
@@ -40,11 +40,11 @@ module npu_rsqrt (
 
   logic [64:0] value_q;
   logic [5:0] half, half_q;
-  logic half_valid_q, valid_q;
+  logic half_valid_q;
   npu_rows_pkg::norm_scale_t scale_q;
   logic [7:0] idx;
 
-  assign valid_o = valid_q;
+  assign soon_o  = half_valid_q;
   assign scale_o = scale_q;
 
   always_comb begin
@@ -59,13 +59,8 @@ module npu_rsqrt (
   assign idx = 8'((71'(value_q) << 6) >> {half_q, 1'b0});
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      half_valid_q <= 1'b0;
-      valid_q      <= 1'b0;
-    end else begin
-      half_valid_q <= valid_i;
-      valid_q      <= half_valid_q;
-    end
+    if (!rst_ni) half_valid_q <= 1'b0;
+    else half_valid_q <= valid_i;
   end
 
   always_ff @(posedge clk_i) begin
