@@ -122,7 +122,7 @@ module npu_gemm_lane
     end
   end
 
-  assign product  = 16'(v) * 16'($signed({1'b0, factor}));
+  assign product  = 16'($signed({1'b0, factor})) * 16'(v);
   assign weight_o = product[15:8] + 8'(product[7]);
 
 endmodule

@@ -207,7 +207,7 @@ module npu_norm_pipe #(
     end
     if ((front && unpack_valid_q) || work_i.multiply) begin
       for (int unsigned l = 0; l < Lanes; l++) begin
-        scaled_q[l] <= ScaledW'($signed(unpack_q[l])) * ScaledW'($signed(scale_factor[l]));
+        scaled_q[l] <= ScaledW'($signed(scale_factor[l])) * ScaledW'($signed(unpack_q[l]));
       end
     end
     if (back && scaled_valid_q) quot_tag_q <= scaled_tag_q;
@@ -223,7 +223,7 @@ module npu_norm_pipe #(
       record_q     <= record_i;
       for (int unsigned l = 0; l < Lanes; l++) begin
         prod_q[l] <= norm_coarse(
-            37'($signed(quot_q[l])) * 37'($signed(prod_factor[l])), prod_shift[l]
+            37'($signed(prod_factor[l])) * 37'($signed(quot_q[l])), prod_shift[l]
         );
         if (!unpack_turn_q && !quot_tag_q.in_row[l]) begin
           prod_q[l]        <= '0;
