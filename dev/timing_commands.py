@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `npu timing`: levels of logic against bars, gates, places on an FPGA."""
+"""The command `npu timing`: levels of logic against bars, gates, clocks on an FPGA."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _timing(arguments: argparse.Namespace) -> int:
     if (raised or arguments.release) and not arguments.page:
         raise UsageError("--raise, --release: given alone, allowed with --page")
     if arguments.ecp5:
-        allowed = (timing.SMALLEST.name, *ecp5.PLACED)
+        allowed = (timing.SMALLEST.name, *ecp5.ROUTED)
         if other := [name for name in names if name not in allowed]:
             raise UsageError(f"--ecp5: given {', '.join(other)}, allowed {', '.join(allowed)}")
         if lacks := ecp5.missing():
@@ -49,14 +49,14 @@ def _timing(arguments: argparse.Namespace) -> int:
         chips, unmapped = synth.run(
             [block for block in chosen if block == timing.SMALLEST], 1, say, ecp5.map_chip
         )
-        placed, unplaced = synth.run(
-            [block for block in chosen if block.name in ecp5.PLACED],
+        routed, unrouted = synth.run(
+            [block for block in chosen if block.name in ecp5.ROUTED],
             arguments.jobs,
             say,
-            ecp5.place,
+            ecp5.route,
         )
-        refused += unmapped + unplaced
-        device = ecp5.Ecp5Report(chips[0].modules if chips else (), tuple(placed))
+        refused += unmapped + unrouted
+        device = ecp5.Ecp5Report(chips[0].modules if chips else (), tuple(routed))
 
     print(timing_report.render(results, mapped))
     if lacks is not None:
@@ -71,7 +71,7 @@ def _timing(arguments: argparse.Namespace) -> int:
     worse = timing.worse(results, timing.bars())
     if not refused:
         worse += gates.slow(mapped)
-        worse += ecp5.slow(device.placed if device else ())
+        worse += ecp5.slow(device.routed if device else ())
     for line in worse:
         print(line)
     print(f"{len(results)} blocks, {len(refused)} refused, {len(worse)} figures above their bars")

@@ -79,12 +79,12 @@ def render_ecp5(report: ecp5.Ecp5Report) -> str:
         modules.figure(head)
     for one in report.modules:
         modules.add_row(one.module, *(f"{getattr(one, name):,}" for name in ecp5.FIGURES))
-    placed = FitTable(title="Placed")
-    placed.name("block")
-    placed.figure("MHz")
-    for each in report.placed:
-        placed.add_row(each.block, f"{each.megahertz:.1f}")
-    tables = (modules, report.modules), (placed, report.placed)
+    routed = FitTable(title="Routed")
+    routed.name("block")
+    routed.figure("MHz")
+    for each in report.routed:
+        routed.add_row(each.block, f"{each.megahertz:.1f}")
+    tables = (modules, report.modules), (routed, report.routed)
     return "".join(as_text(each, 120) for each, rows in tables if rows)
 
 
@@ -194,8 +194,8 @@ def _ecp5(report: ecp5.Ecp5Report) -> str:
         for one in report.modules
     ]
     text = table(("module", *ECP5_HEADS), modules)
-    placed = [(one.block, f"{one.megahertz:.1f}", f"{one.seconds:.0f}") for one in report.placed]
-    return text + "\n" + table(("block", "MHz", "seconds"), placed)
+    routed = [(one.block, f"{one.megahertz:.1f}", f"{one.seconds:.0f}") for one in report.routed]
+    return text + "\n" + table(("block", "MHz", "seconds"), routed)
 
 
 def _history(before: str, results: Sequence[timing.BlockTiming], release: str | None) -> str:

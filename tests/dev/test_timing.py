@@ -81,10 +81,10 @@ def test_every_block_has_bars() -> None:
 
 
 def test_names_are_of_blocks() -> None:
-    """Those that are mapped to gates, those that are placed, chips; an unknown one is refused."""
+    """Those that are mapped to gates, those that are routed, chips; an unknown one is refused."""
     names = {block.name for block in timing.BLOCKS}
     assert len(names) == len(timing.BLOCKS)
-    assert {*gates.BLOCKS, *ecp5.PLACED, *timing.WHOLE} <= names
+    assert {*gates.BLOCKS, *ecp5.ROUTED, *timing.WHOLE} <= names
     with pytest.raises(yosys.SynthesisError, match=r"^given 'adder', allowed 'top-a8-min', "):
         synth.chosen(["seq", "adder"], timing.BLOCKS)
 
@@ -108,15 +108,15 @@ def test_the_table_shows_levels_and_gates() -> None:
     assert "stream: 7 levels: a_q -> npu_x 2 -> u_b 5 -> u_b.c_q\n" in bare
 
 
-def test_what_is_slow_in_gates_or_placed_is_named() -> None:
-    """In rows of the array, whatever a row takes; a placed block in megahertz."""
+def test_what_is_slow_in_gates_or_routed_is_named() -> None:
+    """In rows of the array, whatever a row takes; a routed block in megahertz."""
     mapped = [gates.Gates("row-a16", 18.7, 4.0, 1.0), gates.Gates("seq", 70.0, 5.2, 1.0)]
     assert gates.slow(mapped) == []
     assert gates.slow([*mapped, gates.Gates("cmd", 60.0, 5.3, 1.0)]) == [
         "cmd: 1.32 rows of the array in gates, at most 1.3"
     ]
-    placed = [ecp5.Placed("seq", 65.0, 150.0), ecp5.Placed("post-a8", 55.94, 43.0)]
-    assert ecp5.slow(placed) == ["post-a8: placed at 55.9 MHz, at least 65"]
+    routed = [ecp5.Routed("seq", 65.0, 150.0), ecp5.Routed("post-a8", 55.94, 43.0)]
+    assert ecp5.slow(routed) == ["post-a8: routed at 55.9 MHz, at least 65"]
 
 
 def test_nothing_drives_more_than_it_can() -> None:
@@ -160,7 +160,7 @@ def test_the_page_keeps_what_was_not_measured(tmp_path: Path) -> None:
     tops = [_timing(name) for name in timing.WHOLE]
     device = ecp5.Ecp5Report(
         (ecp5.MappedModule("npu_vec", 24_923, 30_000, 1, 16, 0),),
-        (ecp5.Placed("stream", 91.2, 3.0),),
+        (ecp5.Routed("stream", 91.2, 3.0),),
     )
     mapped = [gates.Gates("row-a16", 18.7, 6.0, 1.0), gates.Gates("stream", 5.0, 9.0, 1.0)]
     timing_report.write_page([*tops, _timing()], mapped, device, "0.1.0", page)
