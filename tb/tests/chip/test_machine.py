@@ -222,8 +222,13 @@ async def test_machine_place_behind_set(dut: Dut) -> None:
             f"KV_READ dst={0x2000 + 0x40 * turn:#x} layer=1 N=16 K=1 heads=0..1",
         ]
     program = words("\n".join([*text, "BARRIER", "DMA_STORE dst=0x1000 M=8 N=1024 b=1", "END"]))
-    given: MachineStart = {"kv_base": 0x30_0000, "kv_layer": 0x8000, "kv_head": 0x200}
-    execution = await bench.execute(program, kv_cap=16, **given)
+    given: MachineStart = {
+        "kv_base": 0x30_0000,
+        "kv_layer": 0x8000,
+        "kv_head": 0x200,
+        "kv_cap": 16,
+    }
+    execution = await bench.execute(program, **given)
     assert execution.finish.error is None, execution.finish.error
 
 
