@@ -27,13 +27,6 @@ from tb.run import sources
 FOLDER = BUILD / "ecp5"
 GROUP = "ecp5"
 """Of pip, with the placer."""
-ROUTED = (
-    *("seq", "mem-port", "axi-mux", "cmd", "stream", "dma-load", "dma-store"),
-    *("vector", "cop-issue", "cop-int", "cop-vector", "cop-reader", "cop-pieces"),
-    *("cop-writer", "cop-mem", "cop-window", "cop-lane", "cop-facc", "cop-root"),
-    *("cop-divide", "smx-sum", "post-a8", "post-a4"),
-)
-"""Names of `dev.timing`: blocks that are routed in ten minutes or less, beside other work."""
 PLACER = ("--um5g-85k", "--speed", "8", "--out-of-context", "--timing-allow-fail")
 LEAST_MEGAHERTZ = 65.0
 """Of a routed block; no bar that falls, for a small change places all of it anew."""

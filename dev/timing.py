@@ -45,6 +45,12 @@ PARTS = (
 """Parts of blocks: two to compare others with in gates, and post-processing of smaller arrays."""
 BLOCKS = (*TOPS, *synth.BLOCKS, *PARTS)
 WHOLE = tuple(block.name for block in BLOCKS if block.top == "npu_top")
+UNROUTED = {
+    "expand-a16": "it has no register",
+    "array-a16": "more multipliers than the device has",
+}
+"""Blocks that `dev.ecp5` does not route, and why."""
+ROUTED = tuple(block.name for block in BLOCKS if block.name not in (*WHOLE, *UNROUTED))
 
 SCRIPT = """
 read_rtlil {mapped}

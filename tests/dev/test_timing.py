@@ -84,7 +84,7 @@ def test_names_are_of_blocks() -> None:
     """Those that are mapped to gates, those that are routed, chips; an unknown one is refused."""
     names = {block.name for block in timing.BLOCKS}
     assert len(names) == len(timing.BLOCKS)
-    assert {*gates.BLOCKS, *ecp5.ROUTED, *timing.WHOLE} <= names
+    assert {*gates.BLOCKS, *timing.ROUTED, *timing.WHOLE} <= names
     with pytest.raises(yosys.SynthesisError, match=r"^given 'adder', allowed 'top-a8-min', "):
         synth.chosen(["seq", "adder"], timing.BLOCKS)
 
