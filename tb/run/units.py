@@ -86,8 +86,9 @@ class UnitConfiguration(Configuration):
 
     @property
     def folder(self) -> Path:
-        """Where the model is built."""
-        chip = f"-{self.chip.name}" if self.chip != USUAL else ""
+        """Where the model is built; the chip of a variant is in its block's name."""
+        usual = self.block in VARIANTS or self.chip == USUAL
+        chip = "" if usual else f"-{self.chip.name}"
         return BUILD / "unit" / (self.label or f"{self.variant}-{self.block}{chip}")
 
     @property

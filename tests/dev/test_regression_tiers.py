@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dev.regression import batches, known, selection, tiers
+from dev.regression import batches, known, models, selection, tiers
 from dev.regression.task import Task
 from npu.commands.arguments import TIERS, UsageError, names_in
 from spec.configurations import USUAL
@@ -36,15 +36,22 @@ def on_chip() -> set[tuple[str, str]]:
 # Tiers
 
 
+@pytest.mark.parametrize("name", TIERS)
+def test_every_model_is_known_by_its_folder(name: str) -> None:
+    """A worker builds what a task runs on from nothing but that name."""
+    folders = {task.model for task in tier(name) if task.model}
+    assert {models.configuration_of(folder).folder.name for folder in folders} == folders
+
+
 def test_smoke_has_every_test_on_the_chip() -> None:
     """In its short form, once for each of two models; and nothing else.
 
     The two lack nothing but what tests of a chip without narrow formats are about.
     """
     tasks = tier("smoke")
-    models = {"fast-a16", "fast-a4"}
+    both = {"fast-a16", "fast-a4"}
     assert {(task.name, task.model) for task in tasks} == {
-        (name, model) for name, model in on_chip() if model in models
+        (name, model) for name, model in on_chip() if model in both
     }
     assert {task.name for task in tasks} == {
         test.name for test in registry.discover() if test.narrow_formats
