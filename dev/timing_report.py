@@ -195,7 +195,9 @@ def _ecp5(report: ecp5.Ecp5Report) -> str:
     ]
     text = table(("module", *ECP5_HEADS), modules)
     routed = [(one.block, f"{one.megahertz:.1f}", f"{one.seconds:.0f}") for one in report.routed]
-    return text + "\n" + table(("block", "MHz", "seconds"), routed)
+    text += "\n" + table(("block", "MHz", "seconds"), routed)
+    not_routed = (f"`{name}`: {why}" for name, why in timing.UNROUTED.items())
+    return text + "\nNot routed: " + "; ".join(not_routed) + ".\n"
 
 
 def _history(before: str, results: Sequence[timing.BlockTiming], release: str | None) -> str:
