@@ -206,6 +206,9 @@ module npu_gemm_expand
     logic [3:0] position;
     logic takes_first, takes_second;
     logic [7:0] whole, code;  // a byte, or a nibble with its upper bits; any element
+    logic signed [7:0] v_d, v;
+    logic [8:0] factor_d, factor;
+    logic signed [15:0] product;
 
     assign strip        = 2'(32'(turn) * (Lanes / Edge)) | 2'(l / Edge);
     assign row          = (Edge == 16) ? strip : {line_i[0], strip[0]};
@@ -231,17 +234,22 @@ module npu_gemm_expand
       .whole_i (whole),
       .scale_i (scale_q[Column]),
       .odd_i   (odd[Column]),
-      .weight_o(weights[l])
+      .v_o     (v_d),
+      .factor_o(factor_d)
     );
+
+    if (Turns == 1) begin : gen_at_once
+      assign {v, factor} = {v_d, factor_d};
+    end else begin : gen_later
+      always_ff @(posedge clk_i) {v, factor} <= {v_d, factor_d};
+    end
+
+    // Divided by 2^8, rounded half up
+    assign product    = 16'($signed({1'b0, factor})) * 16'(v);
+    assign weights[l] = product[15:8] + 8'(product[7]);
   end
 
-  if (Turns == 1) begin : gen_whole
-    assign weights_o = line_t'(weights);
-  end else begin : gen_turns
-    logic [Lanes-1:0][7:0] weights_q;
-    always_ff @(posedge clk_i) weights_q <= weights;
-    assign weights_o = {Turns{weights_q}};
-  end
+  assign weights_o = {Turns{weights}};
 
 `ifndef SYNTHESIS
   // Whether side bytes and plane reach as far as the tile that comes

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expands one weight of a narrow format to int8: w = v * f / 2^(8 + t), rounded half up. v and t follow
-// from the element's code, f from the side byte of its group and column, or it is what leaves weights
-// as they are. Dividing by 2^t happens in front of the multiplier, by a smaller f: only minifloats of
-// MX have a t, their f is a power of two, and where f / 2^t is 1 or less, |v| < 128 is rounded to 0.
-// Combinational.
+// Reads one weight of a narrow format as a product: w = v * f / 2^(8 + t), where v and t follow from the
+// element's code, f from the side byte of its group and column, or it is what leaves weights as they
+// are. Dividing by 2^t is a smaller f: only minifloats of MX have a t, their f is a power of two, and
+// where f / 2^t is 1 or less, |v| < 128 is rounded to 0. Combinational.
 
 module npu_gemm_lane
   import npu_gemm_pkg::*;
@@ -15,7 +14,8 @@ module npu_gemm_lane
   input scale_t scale_i,  // of its group and column
   input logic odd_i,  // its lowest bit, 0 for minifloats
 
-  output logic [7:0] weight_o  // int8
+  output logic signed [7:0] v_o,
+  output logic [8:0] factor_o  // f / 2^t, at most 256
 );
 
   // 127 times the table of NormalFloat, rounded
@@ -79,20 +79,18 @@ module npu_gemm_lane
   // ---------------------------------------------------------------------------------------------
   // v
   // ---------------------------------------------------------------------------------------------
-  logic signed [7:0] v;
-
   always_comb begin
     unique case (kind_i)
-      CodeInt4: v = {code_i[3:0], 4'b0};
-      CodeInt8: v = code_i;
-      CodeNf4:  v = Nf4[whole_i[3:0]];
-      CodeE2m1: v = E2m1[whole_i[3:0]];
-      default:  v = {mantissa, 3'b0};
+      CodeInt4: v_o = {code_i[3:0], 4'b0};
+      CodeInt8: v_o = code_i;
+      CodeNf4:  v_o = Nf4[whole_i[3:0]];
+      CodeE2m1: v_o = E2m1[whole_i[3:0]];
+      default:  v_o = {mantissa, 3'b0};
     endcase
   end
 
   // ---------------------------------------------------------------------------------------------
-  // f / 2^t, and the product
+  // f / 2^t
   // ---------------------------------------------------------------------------------------------
   // The low three bits less those of the exponent, looked up: a carry chain would be longer
   typedef logic [63:0][3:0] less_t;
@@ -108,21 +106,16 @@ module npu_gemm_lane
 
   logic borrow, same, above, near;
   logic [2:0] shift;
-  logic [8:0] factor;
-  logic signed [15:0] product;
 
   always_comb begin
     {borrow, shift} = Less[{scale_i[2:0], exponent[2:0]}];
     same = scale_i[5:3] == 3'(exponent[4:3]);
     above = scale_i[5:3] == Next[exponent[4:3]];
     near = borrow ? above : same;  // the borrow comes last
-    factor = {minifloat ? 8'd0 : scale_i[8:1], odd_i};
+    factor_o = {minifloat ? 8'd0 : scale_i[8:1], odd_i};
     for (int unsigned i = 0; i < 8; i++) begin
-      if (minifloat && near && shift == 3'(i)) factor[8-i] = 1'b1;
+      if (minifloat && near && shift == 3'(i)) factor_o[8-i] = 1'b1;
     end
   end
-
-  assign product  = 16'($signed({1'b0, factor})) * 16'(v);
-  assign weight_o = product[15:8] + 8'(product[7]);
 
 endmodule
