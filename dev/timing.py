@@ -45,12 +45,15 @@ PARTS = (
 """Parts of blocks: two to compare others with in gates, and post-processing of smaller arrays."""
 BLOCKS = (*TOPS, *synth.BLOCKS, *PARTS)
 WHOLE = tuple(block.name for block in BLOCKS if block.top == "npu_top")
-UNROUTED = {
+UNPLACED = {
     "expand-a16": "it has no register",
     "array-a16": "more multipliers than the device has",
 }
-"""Blocks that `dev.ecp5` does not route, and why."""
-ROUTED = tuple(block.name for block in BLOCKS if block.name not in (*WHOLE, *UNROUTED))
+"""Blocks that `dev.ecp5` does not place, and why."""
+NOT_IN_GATES = {"array-a16": "one of its rows is", "cop": "its parts are"}
+"""Blocks that `dev.gates` does not map, and why."""
+IN_GATES = tuple(block.name for block in BLOCKS if block.name not in (*WHOLE, *NOT_IN_GATES))
+PLACED = tuple(block.name for block in BLOCKS if block.name not in (*WHOLE, *UNPLACED))
 
 SCRIPT = """
 read_rtlil {mapped}

@@ -24,7 +24,7 @@ def _timing(arguments: argparse.Namespace) -> int:
     if (raised or arguments.release) and not arguments.page:
         raise UsageError("--raise, --release: given alone, allowed with --page")
     if arguments.ecp5:
-        allowed = (timing.SMALLEST.name, *timing.ROUTED)
+        allowed = (timing.SMALLEST.name, *timing.PLACED)
         if other := [name for name in names if name not in allowed]:
             raise UsageError(f"--ecp5: given {', '.join(other)}, allowed {', '.join(allowed)}")
         if lacks := ecp5.missing():
@@ -39,7 +39,7 @@ def _timing(arguments: argparse.Namespace) -> int:
     mapped: list[gates.Gates] = []
     lacks = gates.missing()
     if lacks is None:
-        wanted = [block.name for block in chosen if block.name in gates.BLOCKS]
+        wanted = [block.name for block in chosen if block.name in timing.IN_GATES]
         if wanted:
             blocks = synth.chosen([gates.ROW, *wanted], timing.BLOCKS)
             mapped, unmapped = synth.run(blocks, arguments.jobs, say, gates.measure)
@@ -49,14 +49,14 @@ def _timing(arguments: argparse.Namespace) -> int:
         chips, unmapped = synth.run(
             [block for block in chosen if block == timing.SMALLEST], 1, say, ecp5.map_chip
         )
-        routed, unrouted = synth.run(
-            [block for block in chosen if block.name in timing.ROUTED],
+        clocks, unplaced = synth.run(
+            [block for block in chosen if block.name in timing.PLACED],
             arguments.jobs,
             say,
-            ecp5.route,
+            ecp5.clock,
         )
-        refused += unmapped + unrouted
-        device = ecp5.Ecp5Report(chips[0].modules if chips else (), tuple(routed))
+        refused += unmapped + unplaced
+        device = ecp5.Ecp5Report(chips[0].modules if chips else (), tuple(clocks))
 
     print(timing_report.render(results, mapped))
     if lacks is not None:
@@ -71,7 +71,7 @@ def _timing(arguments: argparse.Namespace) -> int:
     worse = timing.worse(results, timing.bars())
     if not refused:
         worse += gates.slow(mapped)
-        worse += ecp5.slow(device.routed if device else ())
+        worse += ecp5.slow(device.clocks if device else ())
     for line in worse:
         print(line)
     print(f"{len(results)} blocks, {len(refused)} refused, {len(worse)} figures above their bars")

@@ -79,12 +79,13 @@ def render_ecp5(report: ecp5.Ecp5Report) -> str:
         modules.figure(head)
     for one in report.modules:
         modules.add_row(one.module, *(f"{getattr(one, name):,}" for name in ecp5.FIGURES))
-    routed = FitTable(title="Routed")
-    routed.name("block")
-    routed.figure("MHz")
-    for each in report.routed:
-        routed.add_row(each.block, f"{each.megahertz:.1f}")
-    tables = (modules, report.modules), (routed, report.routed)
+    clocks = FitTable(title="Clocks")
+    clocks.name("block")
+    clocks.figure("MHz")
+    clocks.name("is")
+    for each in report.clocks:
+        clocks.add_row(each.block, f"{each.megahertz:.1f}", _is(each))
+    tables = (modules, report.modules), (clocks, report.clocks)
     return "".join(as_text(each, 120) for each, rows in tables if rows)
 
 
@@ -194,10 +195,16 @@ def _ecp5(report: ecp5.Ecp5Report) -> str:
         for one in report.modules
     ]
     text = table(("module", *ECP5_HEADS), modules)
-    routed = [(one.block, f"{one.megahertz:.1f}", f"{one.seconds:.0f}") for one in report.routed]
-    text += "\n" + table(("block", "MHz", "seconds"), routed)
-    not_routed = (f"`{name}`: {why}" for name, why in timing.UNROUTED.items())
-    return text + "\nNot routed: " + "; ".join(not_routed) + ".\n"
+    clocks = [
+        (one.block, _is(one), f"{one.megahertz:.1f}", f"{one.seconds:.0f}") for one in report.clocks
+    ]
+    text += "\n" + table(("block", "is", "MHz", "seconds"), clocks, 2)
+    unplaced = (f"`{name}`: {why}" for name, why in timing.UNPLACED.items())
+    return text + "\nNot placed: " + "; ".join(unplaced) + ".\n"
+
+
+def _is(clock: ecp5.Clock) -> str:
+    return "routed" if clock.routed else "placed"
 
 
 def _history(before: str, results: Sequence[timing.BlockTiming], release: str | None) -> str:

@@ -81,10 +81,10 @@ def test_every_block_has_bars() -> None:
 
 
 def test_names_are_of_blocks() -> None:
-    """Those that are mapped to gates, those that are routed, chips; an unknown one is refused."""
+    """Those that are mapped to gates, those that are placed, chips; an unknown one is refused."""
     names = {block.name for block in timing.BLOCKS}
     assert len(names) == len(timing.BLOCKS)
-    assert {*gates.BLOCKS, *timing.ROUTED, *timing.WHOLE} <= names
+    assert {*timing.NOT_IN_GATES, *timing.UNPLACED, *ecp5.PLACED, gates.ROW, *timing.WHOLE} <= names
     with pytest.raises(yosys.SynthesisError, match=r"^given 'adder', allowed 'top-a8-min', "):
         synth.chosen(["seq", "adder"], timing.BLOCKS)
 
@@ -108,15 +108,22 @@ def test_the_table_shows_levels_and_gates() -> None:
     assert "stream: 7 levels: a_q -> npu_x 2 -> u_b 5 -> u_b.c_q\n" in bare
 
 
-def test_what_is_slow_in_gates_or_routed_is_named() -> None:
-    """In rows of the array, whatever a row takes; a routed block in megahertz."""
-    mapped = [gates.Gates("row-a16", 18.7, 4.0, 1.0), gates.Gates("seq", 70.0, 5.2, 1.0)]
+def test_what_is_slow_in_gates_or_on_the_device_is_named() -> None:
+    """In rows of the array, whatever a row takes; in megahertz, of wires that are there or not."""
+    mapped = [gates.Gates("row-a16", 18.7, 4.0, 1.0), gates.Gates("seq", 70.0, 5.3, 1.0)]
     assert gates.slow(mapped) == []
-    assert gates.slow([*mapped, gates.Gates("cmd", 60.0, 5.3, 1.0)]) == [
-        "cmd: 1.32 rows of the array in gates, at most 1.3"
+    assert gates.slow([*mapped, gates.Gates("cmd", 60.0, 5.5, 1.0)]) == [
+        "cmd: 1.4 rows of the array in gates, at most 1.3"
     ]
-    routed = [ecp5.Routed("seq", 65.0, 150.0), ecp5.Routed("post-a8", 55.94, 43.0)]
-    assert ecp5.slow(routed) == ["post-a8: routed at 55.9 MHz, at least 65"]
+    clocks = [
+        ecp5.Clock("seq", 65.0, True, 150.0),
+        ecp5.Clock("post-a8", 55.94, True, 43.0),
+        ecp5.Clock("cop", 64.9, False, 43.0),
+    ]
+    assert ecp5.slow(clocks) == [
+        "post-a8: routed at 55.9 MHz, at least 65",
+        "cop: placed at 64.9 MHz, at least 65",
+    ]
 
 
 def test_nothing_drives_more_than_it_can() -> None:
@@ -160,7 +167,7 @@ def test_the_page_keeps_what_was_not_measured(tmp_path: Path) -> None:
     tops = [_timing(name) for name in timing.WHOLE]
     device = ecp5.Ecp5Report(
         (ecp5.MappedModule("npu_vec", 24_923, 30_000, 1, 16, 0),),
-        (ecp5.Routed("stream", 91.2, 3.0),),
+        (ecp5.Clock("stream", 91.2, True, 3.0),),
     )
     mapped = [gates.Gates("row-a16", 18.7, 6.0, 1.0), gates.Gates("stream", 5.0, 9.0, 1.0)]
     timing_report.write_page([*tops, _timing()], mapped, device, "0.1.0", page)
@@ -169,7 +176,7 @@ def test_the_page_keeps_what_was_not_measured(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "| stream | npu_streamer | 7 | 5.0 | 9.0 | 1.5 |\n" in text
     assert "| npu_vec | 24,923 | 30,000 | 1 | 16 | 0 |\n" in text
-    assert "| stream | 91.2 | 3 |\n" in text
+    assert "| stream | routed | 91.2 | 3 |\n" in text
     assert re.findall(r"^\| (0\.\d\.0) \| (\d+) ", text, re.M) == [("0.1.0", "7"), ("0.2.0", "8")]
     assert "| 7 | npu_x | a_q | npu_x 2, u_b 5 | u_b.c_q |\n" in text
     assert text.startswith("before\n") and text.endswith("after\n")
