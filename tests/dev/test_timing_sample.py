@@ -30,7 +30,7 @@ def test_a_worse_block_ends_the_command_with_its_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And status 1; 0 where all is well."""
-    monkeypatch.setattr(gates, "BLOCKS", ())
+    monkeypatch.setattr(timing, "IN_GATES", ())
     assert command_line.run(["timing", "stream"]) == 0
     low = {"stream": dict.fromkeys(timing.FIGURES, 10**6) | {"levels": 3}}
     monkeypatch.setattr(timing, "bars", lambda: low)
