@@ -41,7 +41,7 @@ module npu_multicast_fifo #(
     if (push) mem_q[wr_q[PtrW-1:0]] <= data_i;
   end
 
-  // What the readers take in this cycle makes room in the next one.
+  // What the readers take in this cycle makes room a cycle after the next one.
   always_comb begin
     room = 1'b1;
     for (int unsigned r = 0; r < NumReaders; r++) begin

@@ -8,6 +8,7 @@ its edges.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import cocotb
@@ -19,7 +20,8 @@ from tb.unit.world import UnitBench
 
 DEPTHS = (1, 2, 3, 4, 8, 5)
 """Of the FIFOs with one reader, as `unit_cells` has them; the last one has no flush."""
-SHARED_DEPTH, READERS = 4, 3
+SHARED_DEPTH, READERS, THROUGH = 4, 3, 1
+"""Of the FIFO with several readers, and the one that sees an entry while it is pushed."""
 WINDOW_DEPTH = 8
 REST = 4
 """Cycles for which the clock of a block runs on when the block has gone to sleep."""
@@ -33,31 +35,61 @@ class QueueError(AssertionError):
 
 @dataclass
 class Queue:
-    """What a FIFO is: entries in order, at most `depth` of them for the slowest reader.
+    """What a FIFO is: entries in order, at most `depth` of them.
 
     Attributes:
         depth: entries that have room.
-        readers: the entries that each reader has still to take.
+        entries: those that have not been taken.
     """
 
     depth: int
-    readers: list[deque[int]] = field(default_factory=lambda: [deque()])
+    entries: deque[int] = field(default_factory=deque)
 
     @property
     def ready(self) -> bool:
         """Whether one more entry has room."""
-        return all(len(entries) < self.depth for entries in self.readers)
+        return len(self.entries) < self.depth
 
-    def step(self, push: int | None, pops: list[bool], flush: bool) -> None:
+    def step(self, push: int | None, pop: bool, flush: bool) -> None:
         """Let a cycle pass: both sides act on what was there before it; a flush undoes both."""
         takes = self.ready
-        for entries, pop in zip(self.readers, pops, strict=True):
-            if pop and entries:
-                entries.popleft()
-            if push is not None and takes:
-                entries.append(push)
-            if flush:
-                entries.clear()
+        if pop and self.entries:
+            self.entries.popleft()
+        if push is not None and takes:
+            self.entries.append(push)
+        if flush:
+            self.entries.clear()
+
+
+class SharedQueue:
+    """What a FIFO with several readers is: each takes all entries, the slowest one makes room.
+
+    Attributes:
+        ready: whether one more entry has room; what is taken makes it a cycle later.
+        readers: the entries that each reader has still to take.
+    """
+
+    def __init__(self) -> None:
+        self.ready = True
+        self.readers: list[list[int]] = [[] for _ in range(READERS)]
+
+    def seen(self, push: int | None) -> list[list[int]]:
+        """Return the entries that each reader sees in a cycle in which one is offered."""
+        new = [push] if push is not None and self.ready else []
+        return [
+            entries + new if reader == THROUGH else entries
+            for reader, entries in enumerate(self.readers)
+        ]
+
+    def step(self, push: int | None, pops: list[bool]) -> None:
+        """Let a cycle pass."""
+        seen = self.seen(push)
+        new = [push] if push is not None and self.ready else []
+        self.ready = all(len(entries + new) < SHARED_DEPTH for entries in self.readers)
+        self.readers = [
+            (entries + new)[bool(pop and sees) :]
+            for entries, sees, pop in zip(self.readers, seen, pops, strict=True)
+        ]
 
 
 def driven(random: np.random.Generator, cycles: int) -> Words:
@@ -81,23 +113,23 @@ def driven(random: np.random.Generator, cycles: int) -> Words:
     return rows
 
 
-def check(name: str, queue: Queue, driven_word: int, shown: list[int], cycle: int) -> None:
-    """Compare what a FIFO shows to each reader with a queue, then let the cycle pass.
+def check(name: str, cycle: int, ready: bool, entries: Sequence[int], word: int) -> None:
+    """Compare what a FIFO shows, ready, valid and the oldest entry, with what there is.
 
     Raises:
         QueueError: they differ.
     """
-    for reader, (entries, word) in enumerate(zip(queue.readers, shown, strict=True)):
-        ready, valid, data = word >> 23 & 1, word >> 22 & 1, word & 0xFFFF
-        expected = (int(queue.ready), int(bool(entries)), entries[0] if entries else data)
-        if (ready, valid, data) != expected:
-            raise QueueError(
-                f"{name}, reader {reader}, cycle {cycle}: expected ready, valid, entry {expected}, "
-                f"actual {(ready, valid, data)}"
-            )
-    push = driven_word >> 16 if driven_word & 1 else None
-    pops = [bool(driven_word >> (2 + reader) & 1) for reader in range(len(queue.readers))]
-    queue.step(push, pops, bool(driven_word & 2))
+    actual = (word >> 23 & 1, word >> 22 & 1, word & 0xFFFF)
+    expected = (int(ready), int(bool(entries)), entries[0] if entries else actual[2])
+    if actual != expected:
+        raise QueueError(
+            f"{name}, cycle {cycle}: expected ready, valid, entry {expected}, actual {actual}"
+        )
+
+
+def pushed(word: int) -> int | None:
+    """Return the entry that a row offers, None if it offers none."""
+    return word >> 16 if word & 1 else None
 
 
 @cocotb.test
@@ -113,12 +145,13 @@ async def unit_cells_queues(dut: Dut) -> None:
         for cycle, (word, seen) in enumerate(
             zip(rows[:, 0].tolist(), shown[:, index].tolist(), strict=True)
         ):
-            count = len(queue.readers[0])
+            count = len(queue.entries)
             if flushes and seen >> 16 & 0x3F != count:
                 raise QueueError(f"depth {depth}, cycle {cycle}: expected count {count}")
             full += count == depth
             empty += count == 0
-            check(f"depth {depth}", queue, word if flushes else word & ~2, [seen], cycle)
+            check(f"depth {depth}", cycle, queue.ready, queue.entries, seen)
+            queue.step(pushed(word), bool(word >> 2 & 1), flushes and bool(word & 2))
         assert full > 100, f"depth {depth} was full in {full} cycles only"
         assert empty > 100, f"depth {depth} was empty in {empty} cycles only"
 
@@ -129,9 +162,15 @@ async def unit_cells_multicast(dut: Dut) -> None:
     unit = UnitBench.of(dut)
     rows = driven(unit.random, 20_000)
     shown = (await play(unit, rows))[:, len(DEPTHS) : len(DEPTHS) + READERS]
-    queue = Queue(SHARED_DEPTH, [deque() for _ in range(READERS)])
+    queue = SharedQueue()
+    full = 0
     for cycle, (word, seen) in enumerate(zip(rows[:, 0].tolist(), shown.tolist(), strict=True)):
-        check("multicast", queue, word & ~2, seen, cycle)
+        push = pushed(word)
+        for reader, entries in enumerate(queue.seen(push)):
+            check(f"multicast, reader {reader}", cycle, queue.ready, entries, seen[reader])
+        full += not queue.ready
+        queue.step(push, [bool(word >> (2 + reader) & 1) for reader in range(READERS)])
+    assert full > 100, f"it was full in {full} cycles only"
 
 
 @cocotb.test

@@ -104,7 +104,8 @@ module unit_cells;
   npu_multicast_fifo #(
     .DataT     (logic [15:0]),
     .Depth     (4),
-    .NumReaders(NumReaders)
+    .NumReaders(NumReaders),
+    .Through   (NumReaders'(2))
   ) u_multicast (
     .clk_i  (clk),
     .rst_ni (rst_n),
