@@ -36,11 +36,13 @@ OUTPUTS = (
 SCRIPT = """
 read_slang --threads 1 --top {top} {files}
 prep -top {top} -flatten
+memory_map
 opt -full
 wreduce
 opt -full
 {proofs}
 """
+"""A `case` of constants is a memory to yosys, of which the solver knows nothing."""
 
 PLANTED = {
     "rounding truncates": (
