@@ -14,7 +14,7 @@ module npu_gemm_lane
   input scale_t scale_i,  // of its group and column
   input logic odd_i,  // its lowest bit, 0 for minifloats
 
-  output logic signed [7:0] v_o,
+  output logic signed [7:0] v_o,  // v, whatever its format
   output logic [8:0] factor_o  // f / 2^t, at most 256
 );
 
