@@ -30,7 +30,7 @@ GROUP = "ecp5"
 PLACER = ("--um5g-85k", "--speed", "8", "--out-of-context", "--timing-allow-fail")
 LEAST_MEGAHERTZ = 65.0
 """Of a block; no bar that falls, for a small change places all of it anew."""
-PLACED = ("cop", "cop-float", "cop-func")
+UNROUTED = ("cop", "cop-float", "cop-func")
 """Blocks that are placed only: routing them does not end in half an hour."""
 FIGURES = ("lut4", "shallow_lut4", "ff", "multipliers", "block_rams")
 
@@ -100,6 +100,11 @@ class Clock:
     routed: bool
     seconds: float
 
+    @property
+    def word(self) -> str:
+        """How far it has come."""
+        return "routed" if self.routed else "placed"
+
 
 @dataclass(frozen=True)
 class Mapped:
@@ -130,8 +135,7 @@ class Ecp5Report:
 def slow(clocks: Sequence[Clock]) -> list[str]:
     """Return a line for each block whose clock is slower than all are allowed to be."""
     return [
-        f"{one.block}: {'routed' if one.routed else 'placed'} at {one.megahertz:.1f} MHz, "
-        f"at least {LEAST_MEGAHERTZ:.0f}"
+        f"{one.block}: {one.word} at {one.megahertz:.1f} MHz, at least {LEAST_MEGAHERTZ:.0f}"
         for one in clocks
         if one.megahertz < LEAST_MEGAHERTZ
     ]
@@ -160,7 +164,7 @@ def clock(block: synth.SynthBlock, paths: Sequence[Path]) -> tuple[Clock, bool]:
     """
     if (lacks := missing()) is not None:
         raise SynthesisError(f"ecp5: {lacks}")
-    routed = block.name not in PLACED
+    routed = block.name not in UNROUTED
     found, kept = _run(block, paths, CLOCK, "clock", lambda own: _clock(own, routed))
     return Clock(block.name, found["megahertz"], routed, found["seconds"]), kept
 

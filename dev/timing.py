@@ -45,15 +45,14 @@ PARTS = (
 """Parts of blocks: two to compare others with in gates, and post-processing of smaller arrays."""
 BLOCKS = (*TOPS, *synth.BLOCKS, *PARTS)
 WHOLE = tuple(block.name for block in BLOCKS if block.top == "npu_top")
-UNPLACED = {
-    "expand-a16": "it has no register",
+NOT_IN_GATES = {"array-a16": "`row-a16` is a row of it", "cop": "its parts are there"}
+NOT_ON_ECP5 = {
+    "expand-a16": "its long paths end at ports",
     "array-a16": "more multipliers than the device has",
 }
-"""Blocks that `dev.ecp5` does not place, and why."""
-NOT_IN_GATES = {"array-a16": "one of its rows is", "cop": "its parts are"}
-"""Blocks that `dev.gates` does not map, and why."""
+"""Blocks that `dev.gates` and `dev.ecp5` leave out, beside whole chips, and why."""
 IN_GATES = tuple(block.name for block in BLOCKS if block.name not in (*WHOLE, *NOT_IN_GATES))
-PLACED = tuple(block.name for block in BLOCKS if block.name not in (*WHOLE, *UNPLACED))
+ON_ECP5 = tuple(block.name for block in BLOCKS if block.name not in (*WHOLE, *NOT_ON_ECP5))
 
 SCRIPT = """
 read_rtlil {mapped}

@@ -24,7 +24,7 @@ def _timing(arguments: argparse.Namespace) -> int:
     if (raised or arguments.release) and not arguments.page:
         raise UsageError("--raise, --release: given alone, allowed with --page")
     if arguments.ecp5:
-        allowed = (timing.SMALLEST.name, *timing.PLACED)
+        allowed = (timing.SMALLEST.name, *timing.ON_ECP5)
         if other := [name for name in names if name not in allowed]:
             raise UsageError(f"--ecp5: given {', '.join(other)}, allowed {', '.join(allowed)}")
         if lacks := ecp5.missing():
@@ -50,7 +50,7 @@ def _timing(arguments: argparse.Namespace) -> int:
             [block for block in chosen if block == timing.SMALLEST], 1, say, ecp5.map_chip
         )
         clocks, unplaced = synth.run(
-            [block for block in chosen if block.name in timing.PLACED],
+            [block for block in chosen if block.name in timing.ON_ECP5],
             arguments.jobs,
             say,
             ecp5.clock,

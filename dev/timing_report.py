@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -84,7 +84,7 @@ def render_ecp5(report: ecp5.Ecp5Report) -> str:
     clocks.figure("MHz")
     clocks.name("is")
     for each in report.clocks:
-        clocks.add_row(each.block, f"{each.megahertz:.1f}", _is(each))
+        clocks.add_row(each.block, f"{each.megahertz:.1f}", each.word)
     tables = (modules, report.modules), (clocks, report.clocks)
     return "".join(as_text(each, 120) for each, rows in tables if rows)
 
@@ -186,7 +186,8 @@ def _gates(results: Sequence[timing.BlockTiming], mapped: Sequence[gates.Gates])
         for name in (one.block for one in mapped)
         if name in named
     ]
-    return table(("block", "module and parameters", "levels", "kGE", "ns", "rows"), rows, 2)
+    heads = ("block", "module and parameters", "levels", "kGE", "ns", "rows")
+    return table(heads, rows, 2) + _left_out(timing.NOT_IN_GATES)
 
 
 def _ecp5(report: ecp5.Ecp5Report) -> str:
@@ -196,15 +197,15 @@ def _ecp5(report: ecp5.Ecp5Report) -> str:
     ]
     text = table(("module", *ECP5_HEADS), modules)
     clocks = [
-        (one.block, _is(one), f"{one.megahertz:.1f}", f"{one.seconds:.0f}") for one in report.clocks
+        (one.block, one.word, f"{one.megahertz:.1f}", f"{one.seconds:.0f}") for one in report.clocks
     ]
     text += "\n" + table(("block", "is", "MHz", "seconds"), clocks, 2)
-    unplaced = (f"`{name}`: {why}" for name, why in timing.UNPLACED.items())
-    return text + "\nNot placed: " + "; ".join(unplaced) + ".\n"
+    return text + _left_out(timing.NOT_ON_ECP5)
 
 
-def _is(clock: ecp5.Clock) -> str:
-    return "routed" if clock.routed else "placed"
+def _left_out(reasons: Mapping[str, str]) -> str:
+    """Return what is said under a table of the blocks that are not in it."""
+    return "\nLeft out:\n\n" + "".join(f"- `{name}`: {why}\n" for name, why in reasons.items())
 
 
 def _history(before: str, results: Sequence[timing.BlockTiming], release: str | None) -> str:

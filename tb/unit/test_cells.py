@@ -75,7 +75,7 @@ class SharedQueue:
 
     def seen(self, push: int | None) -> list[list[int]]:
         """Return the entries that each reader sees in a cycle in which one is offered."""
-        new = [push] if push is not None and self.ready else []
+        new = self._taken(push)
         return [
             entries + new if reader == THROUGH else entries
             for reader, entries in enumerate(self.readers)
@@ -83,13 +83,15 @@ class SharedQueue:
 
     def step(self, push: int | None, pops: list[bool]) -> None:
         """Let a cycle pass."""
-        seen = self.seen(push)
-        new = [push] if push is not None and self.ready else []
+        seen, new = self.seen(push), self._taken(push)
         self.ready = all(len(entries + new) < SHARED_DEPTH for entries in self.readers)
         self.readers = [
             (entries + new)[bool(pop and sees) :]
             for entries, sees, pop in zip(self.readers, seen, pops, strict=True)
         ]
+
+    def _taken(self, push: int | None) -> list[int]:
+        return [push] if push is not None and self.ready else []
 
 
 def driven(random: np.random.Generator, cycles: int) -> Words:
