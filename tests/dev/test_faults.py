@@ -8,12 +8,15 @@ from difflib import unified_diff
 from pathlib import Path
 
 import pytest
+from pyslang import DiagnosticEngine
+from pyslang.driver import Driver
 
 from dev import fault_merge, faults
 from dev.sv_source import SvSource, constant_functions
 from spec.configurations import USUAL
 from spec.paths import ROOT, RTL
 from tb.run import build, runner
+from tb.run.sources import rtl_sources
 
 MODULE = """
 module m (
@@ -196,7 +199,7 @@ def test_a_function_of_a_parameter_is_refused() -> None:
 
 
 def test_every_fault_can_be_planted(tmp_path: Path) -> None:
-    """Every patch applies, and almost all of the chip's share one model."""
+    """Every patch applies and elaborates, and almost all of the chip's share one model."""
     chosen = faults.discover()
     planted = faults.plant(chosen, tmp_path)
     assert planted.errors == {}
@@ -208,6 +211,21 @@ def test_every_fault_can_be_planted(tmp_path: Path) -> None:
     for fault, number in planted.numbers.items():
         assert f"npu_fault_pkg::fault == {number})" in used
         assert f"// {number}: {fault.name}\n" in used
+    copies = (faults.MERGED, *(fault.name for fault in planted.alone))
+    errors = {name: _errors(tmp_path / name / "rtl") for name in copies}
+    assert {name: found for name, found in errors.items() if found} == {}
+
+
+def _errors(rtl: Path) -> list[str]:
+    """Return why slang does not elaborate the chip of a folder: a patch may apply and be stale."""
+    driver = Driver()
+    driver.addStandardArgs()
+    words = ("slang", "--top", "npu_top", *build.Configuration().parameters)
+    assert driver.parseCommandLine(" ".join((*words, *map(str, rtl_sources(rtl)))))
+    assert driver.processOptions() and driver.parseAllSources()
+    compilation = driver.createCompilation()
+    found = [each for each in compilation.getAllDiagnostics() if each.isError()]
+    return DiagnosticEngine.reportAll(compilation.sourceManager, found).splitlines()
 
 
 LONG = 200
