@@ -22,8 +22,8 @@ from weights.corpus import read_corpus, read_end
 
 NIGHTLY = "NIGHTLY" in os.environ
 QUESTION, ANSWER = "What is the capital of France?", "The capital of France is Paris."
-LONGER = "Name three colours."
-"""A question that takes more than 32 tokens to answer; 33 with the chat template."""
+LONGER = {"int8": "Name three colours.", "int4g32": "Explain how a bicycle works."}
+"""Questions that take more than 32 tokens to answer; 33 and 35 with the chat template."""
 FORMATS = ("int8", "int4g32") if NIGHTLY else ("int8",)
 TOKENS = 32 if NIGHTLY else 4
 STEP = 1.01
@@ -56,7 +56,7 @@ def test_the_rtl_answers_as_golden_does(weights: str) -> None:
     """Every token is compared; behind the prompt a token takes what the bus needs."""
     runs = []
     for tokens in (1, TOKENS):
-        found = npu("chat", LONGER, "--weights", weights, "--tokens", str(tokens))
+        found = npu("chat", LONGER[weights], "--weights", weights, "--tokens", str(tokens))
         assert "yes, every token" in found.stderr
         runs.append(report("generate"))
     first, whole = runs
