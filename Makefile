@@ -32,6 +32,7 @@ FILTER ?=
 LIST ?=
 COV ?=
 HOSTILE ?=
+MEMORY ?=
 RESUME ?=
 CHANGED ?=
 SHARD ?=
@@ -47,8 +48,8 @@ VENV := .venv/bin/python
 # What a user gives is text, neither make's nor the shell's to read: each is taken as it stands and
 # reaches the commands through the environment, as "$$NAME".
 GIVEN := SIM TESTCASE BLOCK BLOCKS ECP5 RAISE SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM MODEL PROMPT PROMPTS QUESTION \
-  SYSTEM WEIGHTS ACCEPT_LOSS CONTEXT PROGRAM INPUT TOKENS TEMPERATURE TOP_K ON TIER FILTER LIST COV HOSTILE RESUME CHANGED \
-  SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
+  SYSTEM WEIGHTS ACCEPT_LOSS CONTEXT PROGRAM INPUT TOKENS TEMPERATURE TOP_K ON TIER FILTER LIST COV HOSTILE MEMORY \
+  RESUME CHANGED SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
 export $(GIVEN)
 # What leads a Python away from its packages, takes its assertions out, or has it compile every file
@@ -81,7 +82,7 @@ REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
-	@echo "variables: TESTCASE= SEED=1 SEEDS=1 FULL= HOSTILE= CONFIG=a16 (a4, a8, a32, a16-int8) JOBS=$$JOBS DEBUG= PYTHON=python3"
+	@echo "variables: TESTCASE= SEED=1 SEEDS=1 FULL= HOSTILE= MEMORY= (ddr4, lpddr4) CONFIG=a16 (a4, a8, a32, a16-int8) JOBS=$$JOBS DEBUG= PYTHON=python3"
 
 setup: ## check the system's tools and fill .venv (every other target does this by itself)
 	@command -v "$$PYTHON" >/dev/null || \
@@ -90,7 +91,8 @@ setup: ## check the system's tools and fill .venv (every other target does this 
 
 run: setup ## run the tests named by TESTCASE (exact names, comma list)
 	@$(CLI) test $(RUN_OPTIONS) --seeds "$${SEEDS:-1}" $(if $(FULL),--full) \
-	  --hostile "$${HOSTILE:-0}" $(if $(TOGETHER),--together) "$$TESTCASE"
+	  --hostile "$${HOSTILE:-0}" $(if $(MEMORY),--memory "$$MEMORY") \
+	  $(if $(TOGETHER),--together) "$$TESTCASE"
 
 unit: setup ## run the benches of single blocks: BLOCK= (names, comma list; default all) [TESTCASE=]
 	@$(CLI) unit $(RUN_OPTIONS) --seeds "$${SEEDS:-1}" $(if $(FULL),--full) \

@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Unpack
@@ -26,7 +26,7 @@ from spec.regs import MachineStart, StartState
 from tb.bench import failure, isa_coverage, logs
 from tb.bench.counters import compare_counters
 from tb.bench.dut import Dut
-from tb.bench.host import RtlBus, RtlChip, TimedFinish, hostile_seed
+from tb.bench.host import RtlBus, RtlChip, TimedFinish, hostile_seed, wanted_memory
 from tb.bench.knobs import Knobs
 from tb.bench.memory import Memory
 from tb.bench.python_memory import PythonMemory
@@ -278,7 +278,8 @@ def running_test() -> str:
 def _as_the_run_wants(knobs: Knobs) -> Knobs:
     """Return a test's knobs; on a hostile memory those that it leaves as usual are drawn."""
     seed = hostile_seed()
-    return knobs.or_else(Knobs.hostile(np.random.default_rng(seed))) if seed else knobs
+    drawn = Knobs.hostile(np.random.default_rng(seed)) if seed else Knobs()
+    return knobs.or_else(replace(drawn, memory=wanted_memory()))
 
 
 async def _forget_test_before(dut: Dut, run_dir: Path) -> None:

@@ -25,6 +25,7 @@ from tb.bench.accesses import PortAccess
 from tb.bench.counters import compare_counters, monitored
 from tb.bench.dut import CLOCK_NS, Dut
 from tb.bench.memory import Memory
+from tb.bench.memory_kinds import MemoryKind
 
 ACCESS_LIMIT = 100
 """Cycles within which a register access must be answered."""
@@ -36,13 +37,30 @@ HOSTILE_PATIENCE = 25
 """How many times as long everything may take on a hostile memory (the plusarg `hostile`)."""
 
 
+DRAM_PATIENCE = 5
+"""How many times as long on a DRAM (the plusarg `memory`)."""
+
+
 def hostile_seed() -> int:
     """Return the seed of the hostile memory that all tests of this run are on, 0 for none."""
     return int(str(cocotb.plusargs.get("hostile", 0)))
 
 
+def wanted_memory() -> MemoryKind:
+    """Return the memory that all tests of this run are on which ask for none."""
+    return MemoryKind[str(cocotb.plusargs.get("memory", "fixed")).upper()]
+
+
+def memory_words() -> str:
+    """Return what a table says of the memory of a test that asks for none."""
+    kind = wanted_memory()
+    return f"memory {kind.name.lower()}" if kind else "memory latency 40"
+
+
 def _patient(cycles: int) -> int:
-    return cycles * (HOSTILE_PATIENCE if hostile_seed() else 1)
+    if hostile_seed():
+        return cycles * HOSTILE_PATIENCE
+    return cycles * (DRAM_PATIENCE if wanted_memory() else 1)
 
 
 class Waited(NamedTuple):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from tb.bench.dut import Dut
+from tb.bench.memory_kinds import MemoryKind
 
 LATENCY_MAX = 0xFFFF
 """Cycles of latency that the memory knows."""
@@ -24,6 +25,9 @@ class Knobs:
     accept what makes a register access. A silent memory neither accepts nor answers; one that is
     silent only from `silent_first` to `silent_last` accepts everything and withholds its answers
     there, and those that would have to come after them.
+
+    A DRAM in place of the fixed latency counts from the reset on; latency, spread and interleave do
+    not count then.
     """
 
     read_latency: int = 40
@@ -47,8 +51,11 @@ class Knobs:
     silent_last: int = 0xFFFF_FFFF
     log: int = 1
     trace: int = 0
+    memory: int = MemoryKind.FIXED
 
     def __post_init__(self) -> None:
+        if self.memory not in [*MemoryKind]:
+            raise ValueError(f"memory: given {self.memory}, allowed 0..{len(MemoryKind) - 1}")
         for name in ("read_latency", "write_latency"):
             if not 1 <= getattr(self, name) <= LATENCY_MAX:
                 raise ValueError(

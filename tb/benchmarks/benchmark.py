@@ -13,6 +13,7 @@ from npu.compiler.ideal import LeastWork
 from spec.configurations import USUAL, ChipParameters
 from spec.isa import Opcode
 from tb.bench.knobs import Knobs
+from tb.bench.memory_kinds import CEILING, MemoryKind
 from tb.benchmarks.benchmark_load import BenchmarkLoad
 from tb.command.command_session import CommandSession
 from tb.cop.cop_session import CopSession
@@ -77,8 +78,8 @@ class Benchmark:
     chip: ChipParameters = USUAL
 
     def ratio(self, cycles: int) -> float:
-        """Return the figure of bench.json for a run of `cycles`."""
-        ideal_cycles = self.work.ideal_cycles
+        """Return the figure of bench.json for a run of `cycles`; a DRAM gives a part of the bus."""
+        ideal_cycles = self.work.ideal_cycles / CEILING.get(MemoryKind(self.knobs.memory), 1.0)
         return ideal_cycles / cycles if self.share else cycles / ideal_cycles
 
     @property

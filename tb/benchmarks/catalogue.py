@@ -16,6 +16,7 @@ from npu.compiler.stream import gemm_share
 from spec.configurations import CHIPS, USUAL, ChipParameters
 from spec.isa import Opcode
 from tb.bench.knobs import Knobs
+from tb.bench.memory_kinds import CEILING, MemoryKind, suffix
 from tb.benchmarks import measured_models
 from tb.benchmarks.benchmark import Benchmark, Interval
 from tb.benchmarks.benchmark_load import BenchmarkLoad, single
@@ -133,15 +134,21 @@ def _sram_case(chip: ChipParameters = USUAL) -> Benchmark:
 
 
 def _stream_case(
-    name: str, m: int, n: int, k: int, latency: int = 40, chip: ChipParameters = USUAL
+    name: str,
+    m: int,
+    n: int,
+    k: int,
+    latency: int = 40,
+    chip: ChipParameters = USUAL,
+    memory: MemoryKind = MemoryKind.FIXED,
 ) -> Benchmark:
     return Benchmark(
-        name + _suffix(chip),
+        name + _suffix(chip) + suffix(memory),
         {"m": m, "n": n, "k": k, "latency": latency},
         _on(chip, ideal.linear(m, n, k)),
         partial(_stream_gemm, chip, m, n, k),
-        knobs=Knobs(read_latency=latency, write_latency=latency),
-        pictured=latency == 40 and chip is USUAL,
+        knobs=Knobs(read_latency=latency, write_latency=latency, memory=memory),
+        pictured=latency == 40 and chip is USUAL and not memory,
         chip=chip,
     )
 
@@ -184,6 +191,8 @@ def _cases() -> Iterator[Benchmark]:
     yield _sram_case()
     for latency in (40, 100, 200, 400):
         yield _stream_case(f"gemm_stream_m1_l{latency}", 1, 3072, 768, latency=latency)
+    for memory in CEILING:
+        yield _stream_case("gemm_stream_m1", 1, 3072, 768, memory=memory)
     yield _stream_case("gemm_stream_m16", 16, 768, 768)
     yield _stream_case("gemm_stream_m128", 128, 768, 768)
     yield Benchmark(

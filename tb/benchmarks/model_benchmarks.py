@@ -13,6 +13,7 @@ from npu.compiler.ideal import LeastWork
 from npu.compiler.shape import Shape, first_key
 from spec.isa import Opcode
 from tb.bench.knobs import Knobs
+from tb.bench.memory_kinds import MemoryKind, suffix
 from tb.benchmarks import measured_models
 from tb.benchmarks.benchmark import Benchmark, Interval
 from tb.benchmarks.benchmark_load import BenchmarkLoad
@@ -129,13 +130,14 @@ def small_dimensions(shape: Shape) -> Mapping[str, int]:
     return {"hidden": shape.hidden, "layers": shape.layers, "heads": shape.heads, "latency": 40}
 
 
-def _small_case(pos: int) -> Benchmark:
+def _small_case(pos: int, memory: MemoryKind = MemoryKind.FIXED) -> Benchmark:
     shape = measured_models.small_shape()
     return Benchmark(
-        f"small_decode_{pos}",
+        f"small_decode_{pos}{suffix(memory)}",
         {"position": pos, **small_dimensions(shape)},
         ideal.forward(shape, 1, pos, in_memory=True),
         partial(_small_step, pos),
+        knobs=Knobs(memory=memory),
         pictured=pos == max(SMALL_POSITIONS),
         limit=20_000_000,
         counted=counted(shape, 1, pos),
@@ -181,4 +183,5 @@ def whole_cases() -> Iterator[Benchmark]:
         yield _loop_case(family, SLOW_LATENCY)
     for pos in SMALL_POSITIONS:
         yield _small_case(pos)
+    yield _small_case(min(SMALL_POSITIONS), MemoryKind.DDR4)
     yield _small_prompt_case()

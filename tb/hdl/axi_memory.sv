@@ -2,7 +2,8 @@
 //
 // Behavioural AXI4 memory: 128-bit data, 32-bit addresses, INCR bursts of full beats. Its bytes
 // are a file that Python maps too (memory_dpi.cpp), so loading costs nothing and Python sees each
-// write at once. Knobs change at run time. An address outside the file answers DECERR.
+// write at once. Knobs change at run time, all but what the memory is, which counts from the reset on.
+// An address outside the file answers DECERR.
 
 module axi_memory (
   input logic                         clk_i,

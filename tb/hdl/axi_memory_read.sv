@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Read half of the behavioural AXI4 memory: one beat per cycle once the latency has passed. Bursts
-// are answered in the order of their addresses; with the interleave knob, beats of different
-// identifiers alternate at random and only the order within an identifier is kept.
+// Read half of the behavioural AXI4 memory: one beat per cycle once the latency has passed, or when a
+// DRAM has it. Bursts are answered in the order of their addresses; with the interleave knob, beats of
+// different identifiers alternate at random and only the order within an identifier is kept. A DRAM
+// keeps the order.
 
 module axi_memory_read #(
   // Bursts that may wait; more than any master under test may have outstanding.
@@ -32,7 +33,7 @@ module axi_memory_read #(
   // The burst that gets the next beat: the oldest of its identifier.
   function automatic int unsigned choose();
     int unsigned pick;
-    if (!knobs_i.interleave) return 0;
+    if (!knobs_i.interleave || knobs_i.memory != MemoryFixed) return 0;
     pick = 32'(random[7:0]) % count;
     for (int unsigned i = 0; i < pick; i++) begin
       if (bursts[i].id == bursts[pick].id) return i;
@@ -44,6 +45,7 @@ module axi_memory_read #(
   /* verilator lint_off BLKSEQ */
   always @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
+      tb_dram_reset(32'(knobs_i.memory), knobs_i.seed);
       count  = 0;
       random = knobs_i.seed;
       rsp_o.arready <= 1'b0;
@@ -56,8 +58,10 @@ module axi_memory_read #(
       random = next_random(random);
 
       if (req_i.arvalid && rsp_o.arready) begin
+        if (knobs_i.memory != MemoryFixed)
+          tb_dram_read(cycle_i, req_i.araddr & ~32'hf, 32'(req_i.arlen) + 32'd1);
         bursts[count] = '{
-            ready_at: cycle_i + delay(knobs_i, random[23:8]),
+            ready_at: knobs_i.memory == MemoryFixed ? cycle_i + delay(knobs_i, random[23:8]) : '0,
             id: req_i.arid,
             address: req_i.araddr & ~32'hf,
             beats: 9'(req_i.arlen) + 9'd1
@@ -69,12 +73,16 @@ module axi_memory_read #(
         rsp_o.rvalid <= 1'b0;
         if (count != 0 && !happens(knobs_i.gap_percent, random[19:8])) begin
           automatic int unsigned chosen = choose();
-          if (bursts[chosen].ready_at <= cycle_i + 64'd1 && !withholds(
+          if (bursts[chosen].ready_at <= cycle_i + 64'd1 &&
+              (knobs_i.memory == MemoryFixed || tb_dram_readable(
+                  cycle_i
+              )) && !withholds(
                   knobs_i, bursts[chosen].address
               )) begin
             automatic logic [ 31:0] address = bursts[chosen].address;
             automatic logic [  1:0] resp = response(knobs_i, address);
             automatic bit   [127:0] data = {4{random}};
+            if (knobs_i.memory != MemoryFixed) tb_dram_take();
             if (resp == RespOkay) tb_memory_read(address, data);
             rsp_o.rvalid <= 1'b1;
             rsp_o.rid <= bursts[chosen].id;

@@ -3,7 +3,7 @@
 // Write half of the behavioural AXI4 memory. Bursts are taken and answered in order. The bytes of
 // a burst reach the memory together with its response, the latest moment that AXI allows, so a
 // master that does not wait for the response is found out. A beat that meets an error is not
-// written.
+// written. A DRAM answers when the burst waits in its queue, which reads look into.
 
 module axi_memory_write #(
   // Bursts that may wait for their data, and for their response.
@@ -45,6 +45,12 @@ module axi_memory_write #(
   logic [1:0] resp;
   logic [8:0] beats;
   logic [31:0] random;
+
+  // Cycles until a burst is answered that ends before `address`
+  function automatic logic [63:0] answer(logic [31:0] first, logic [15:0] bits);
+    if (knobs_i.memory == MemoryFixed) return delay(knobs_i, bits);
+    return 64'(tb_dram_write(cycle_i, first, (address - first) >> 4));
+  endfunction
 
   // A behavioural model: state is updated in program order within one clock edge.
   /* verilator lint_off BLKSEQ */
@@ -91,7 +97,7 @@ module axi_memory_write #(
         address = address + 32'd16;
         if (req_i.wlast) begin
           replies[PtrBits'(32'(reply_head)+32'(reply_count))] = '{
-              ready_at: cycle_i + delay(knobs_i, random[23:8]),
+              ready_at: cycle_i + answer(bursts[burst_head].address, random[23:8]),
               id: bursts[burst_head].id,
               resp: resp,
               beats: beats,
@@ -128,7 +134,10 @@ module axi_memory_write #(
       // A beat may follow in the cycle after its address, and room for its reply must remain.
       rsp_o.wready <= !is_deaf(
           knobs_i
-      ) && burst_count != '0 && 32'(reply_count) < Depth - 1 && !happens(
+      ) && burst_count != '0 && 32'(reply_count) < Depth - 1 &&
+          (knobs_i.memory == MemoryFixed || tb_dram_room(
+          cycle_i
+      )) && !happens(
           knobs_i.data_stall_percent, random[31:20]
       );
     end

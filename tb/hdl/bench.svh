@@ -19,6 +19,7 @@ always_ff @(posedge clk) cycle <= cycle + 64'd1;
 // -------------------------------------------------------------------------------------------------
 // Knobs, set by Python
 // -------------------------------------------------------------------------------------------------
+logic [1:0] knob_memory = '0;
 logic [15:0] knob_read_latency = 16'd40;
 logic [15:0] knob_write_latency = 16'd40;
 logic [15:0] knob_read_spread = '0;
@@ -44,6 +45,7 @@ memory_knobs_t read_knobs;
 memory_knobs_t write_knobs;
 
 assign read_knobs = '{
+        memory: memory_e'(knob_memory),
         latency: knob_read_latency,
         spread: knob_read_spread,
         gap_percent: knob_read_gap,
@@ -59,6 +61,7 @@ assign read_knobs = '{
         seed: knob_seed
     };
 assign write_knobs = '{
+        memory: memory_e'(knob_memory),
         latency: knob_write_latency,
         spread: knob_write_spread,
         gap_percent: knob_write_gap,

@@ -17,6 +17,7 @@
 #include <deque>
 #include <string>
 
+#include "dram.h"
 #include "svdpi.h"
 
 namespace {
@@ -101,6 +102,7 @@ struct Bench {
   FILE* events = nullptr;
   FILE* trace = nullptr;
   std::deque<HeldBeat> held;
+  dram::Dram dram;
 };
 
 Bench& bench() {
@@ -178,6 +180,24 @@ void tb_memory_commit(unsigned int beats) {
 }
 
 void tb_memory_forget() { bench().held.clear(); }
+
+void tb_dram_reset(unsigned int kind, unsigned int seed) {
+  if (kind != 0) bench().dram.reset(kind == 1 ? dram::kDdr4 : dram::kLpddr4, seed);
+}
+
+void tb_dram_read(uint64_t cycle, unsigned int address, unsigned int beats) {
+  bench().dram.read(cycle, address, beats);
+}
+
+svBit tb_dram_readable(uint64_t cycle) { return bench().dram.readable(cycle); }
+
+void tb_dram_take() { bench().dram.take(); }
+
+svBit tb_dram_room(uint64_t cycle) { return bench().dram.room(cycle); }
+
+unsigned int tb_dram_write(uint64_t cycle, unsigned int address, unsigned int beats) {
+  return bench().dram.write(cycle, address, beats);
+}
 
 void tb_sram_store(unsigned int word, const svBitVecVal* data) {
   std::memcpy(bench().sram.bytes + word * kBeatBytes, data, kBeatBytes);

@@ -7,7 +7,15 @@ package tb_pkg;
 
   localparam int unsigned AxiIdBits = 4;
 
+  // What answers: a memory of fixed latency, or one of those that dram.h describes
+  typedef enum logic [1:0] {
+    MemoryFixed  = 2'd0,
+    MemoryDdr4   = 2'd1,
+    MemoryLpddr4 = 2'd2
+  } memory_e;
+
   typedef struct packed {
+    memory_e memory;  // of a DRAM, latency and spread do not count
     logic [15:0] latency;  // address handshake to first beat, or last write beat to response
     logic [15:0] spread;  // up to so many cycles more, drawn for each burst
     logic [6:0] gap_percent;  // cycles in which no beat or response is offered
@@ -270,6 +278,24 @@ package tb_pkg;
   );
   import "DPI-C" function void tb_memory_commit(input int unsigned beats);
   import "DPI-C" function void tb_memory_forget();
+  // When a DRAM answers (dram.h); addresses and beats as above, in cycles that do not go back.
+  import "DPI-C" function void tb_dram_reset(
+    input int unsigned kind,
+    input int unsigned seed
+  );
+  import "DPI-C" function void tb_dram_read(
+    input longint unsigned cycle,
+    input int unsigned address,
+    input int unsigned beats
+  );
+  import "DPI-C" function bit tb_dram_readable(input longint unsigned cycle);
+  import "DPI-C" function void tb_dram_take();
+  import "DPI-C" function bit tb_dram_room(input longint unsigned cycle);
+  import "DPI-C" function int unsigned tb_dram_write(
+    input longint unsigned cycle,
+    input int unsigned address,
+    input int unsigned beats
+  );
   import "DPI-C" function void tb_sram_store(
     input int unsigned word,
     input bit [127:0] data

@@ -66,6 +66,7 @@ def name_of(job: runner.Job) -> str:
     form = [
         *(["full"] if job.full else []),
         *([f"hostile{job.hostile}"] if job.hostile else []),
+        *([job.memory] if job.memory else []),
         *job.plusargs,
     ]
     words = [job.test.name, str(job.seed), *other, *form]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from npu.commands.arguments import AddCommand, UsageError, names_in, positive, whole_from
 from spec.configurations import USUAL, ChipParameters
 from spec.paths import REPORTS, ROOT
+from tb.bench.memory_kinds import DRAMS
 from tb.run import build, failure_waves, machine, registry, runner, together, units, waves
 from tb.run.requests import (
     add_common,
@@ -53,7 +54,14 @@ def _test(arguments: argparse.Namespace) -> int:
     build_all(chips)
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     jobs = [
-        runner.Job(test, chip, seed, full=arguments.full, hostile=arguments.hostile)
+        runner.Job(
+            test,
+            chip,
+            seed,
+            full=arguments.full,
+            hostile=arguments.hostile,
+            memory=arguments.memory,
+        )
         for chip, tests in chips.items()
         for test in tests
         for seed in seeds
@@ -172,6 +180,12 @@ def add_commands(command: AddCommand) -> None:
         type=whole_from(0),
         default=0,
         help="seed of a hostile memory; 0: the usual one",
+    )
+    test.add_argument(
+        "--memory",
+        choices=DRAMS,
+        default="",
+        help="a DRAM behind the chip; by default a memory of fixed latency",
     )
     test.add_argument(
         "--together", action="store_true", help="the tests of a chip and seed in one process"

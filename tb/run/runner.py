@@ -73,6 +73,7 @@ class Job:
         seed: seed of all random choices.
         waves: waveform file to write; needs the debug build.
         hostile: seed of a hostile memory for tests that ask for none (`Knobs.hostile`), 0: none.
+        memory: a DRAM for tests that ask for none (`MemoryKind` in small letters), else nothing.
         window: the first and the last cycle that the waveform has, by default all.
         companions: more tests for the same process, each of which resets the chip.
         binary: the simulator, by default the configuration's own.
@@ -89,6 +90,7 @@ class Job:
     full: bool = False
     plusargs: tuple[str, ...] = ()
     hostile: int = 0
+    memory: str = ""
     window: tuple[int, int] | None = None
     companions: tuple[BenchTest, ...] = ()
     binary: Path | None = None
@@ -124,6 +126,7 @@ class Job:
         if self.full:
             words.append("FULL=1")
         words += [f"HOSTILE={self.hostile}"] if self.hostile else []
+        words += [f"MEMORY={self.memory}"] if self.memory else []
         words += ["TOGETHER=1"] if self.companions else []
         return " ".join(words)
 
@@ -263,6 +266,7 @@ def command(job: Job, binary: Path, folder: Path, power_up: PowerUp | None = Non
         f"+cop_sources={job.configuration.chip.cop_sources}",
         *(["+full=1"] if job.full else []),
         *([f"+hostile={job.hostile}"] if job.hostile else []),
+        *([f"+memory={job.memory}"] if job.memory else []),
         *(power_up or job.power_ups[0]).arguments,
         *(f"+{argument}" for argument in job.plusargs),
     ]

@@ -48,6 +48,10 @@ REFUSED: list[tuple[list[str], str]] = [
     (["test", ",".join(["nonsense"] * 60)], "npu: no test is called 'nonsense'"),
     (["test", f"{TEST} nonsense"], "npu: no test is called 'nonsense'"),
     (["test", ","], "npu: given ',', allowed names separated by commas or blanks"),
+    (
+        ["test", TEST, "--memory", "ddr5"],
+        "npu test: argument --memory: invalid choice: 'ddr5' (choose from",
+    ),
     (["test", TEST, "test_gemm"], "npu: unrecognized arguments: test_gemm"),
     (
         ["test", TEST, "--seed", "0"],

@@ -14,7 +14,7 @@ from tb.run import units
 from tb.run.unit_commands import run_block
 from tests.forms import sample
 
-FIRST = ("axi_mux", "cop_lane", "cop_rules", "legal_gemm", "mem_port", "sram", "streamer")
+FIRST = ("axi_mux", "cop_lane", "cop_rules", "dram", "legal_gemm", "mem_port", "sram", "streamer")
 BLOCKS = [*FIRST, *(block for block in units.blocks() if block not in FIRST)]
 
 

@@ -22,6 +22,7 @@ from npu.compiler import CompiledBlock, compile_block, unpack
 from spec.isa.instruction import decode_image
 from tb.bench.dut import Dut
 from tb.bench.environment import INPUT, Bench, Execution
+from tb.bench.host import memory_words
 from tb.bench.scoreboard import Count, MismatchError, RunMismatchError, count_bytes
 from tb.models import model_report
 from tb.models.block_tensors import compare_tensor, gather, locator
@@ -159,7 +160,7 @@ async def test_gpt2_block(dut: Dut) -> None:
     shape = model.shape
     title = (
         f"GPT-2 block: hidden {shape.hidden}, {shape.layers} layers, {shape.heads} heads of "
-        f"{shape.head_dim}, FFN {shape.ffn}; memory latency 40"
+        f"{shape.head_dim}, FFN {shape.ffn}; {memory_words()}"
     )
     model_report.save(bench.run_dir, model_report.render(title, lines, bench.config.array_dim**2))
     if differences.first is not None:
