@@ -79,6 +79,9 @@ class Dram {
     begun_ = refreshing_ = writing_ = false;
   }
 
+  // Whether it has been reset to a part.
+  bool ready() const { return timing_ != nullptr; }
+
   // A burst of beats is asked for in a cycle.
   void read(uint64_t cycle, uint32_t address, unsigned beats) {
     advance(cycle);

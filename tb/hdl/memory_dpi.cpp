@@ -110,6 +110,11 @@ Bench& bench() {
   return instance;
 }
 
+dram::Dram& memory_of_banks() {
+  if (!bench().dram.ready()) die("knob_memory changed without a reset: a DRAM begins with one");
+  return bench().dram;
+}
+
 AccessRecord& access_at(unsigned int index) {
   if ((index + size_t{1}) * sizeof(AccessRecord) > bench().accesses.size) {
     die("a list of register accesses is longer than accesses.bin");
@@ -186,17 +191,17 @@ void tb_dram_reset(unsigned int kind, unsigned int seed) {
 }
 
 void tb_dram_read(uint64_t cycle, unsigned int address, unsigned int beats) {
-  bench().dram.read(cycle, address, beats);
+  memory_of_banks().read(cycle, address, beats);
 }
 
-svBit tb_dram_readable(uint64_t cycle) { return bench().dram.readable(cycle); }
+svBit tb_dram_readable(uint64_t cycle) { return memory_of_banks().readable(cycle); }
 
-void tb_dram_take() { bench().dram.take(); }
+void tb_dram_take() { memory_of_banks().take(); }
 
-svBit tb_dram_room(uint64_t cycle) { return bench().dram.room(cycle); }
+svBit tb_dram_room(uint64_t cycle) { return memory_of_banks().room(cycle); }
 
 unsigned int tb_dram_write(uint64_t cycle, unsigned int address, unsigned int beats) {
-  return bench().dram.write(cycle, address, beats);
+  return memory_of_banks().write(cycle, address, beats);
 }
 
 void tb_sram_store(unsigned int word, const svBitVecVal* data) {
