@@ -29,6 +29,7 @@ from tb.bench.dut import Dut
 from tb.bench.host import RtlBus, RtlChip, TimedFinish, hostile_seed, wanted_memory
 from tb.bench.knobs import Knobs
 from tb.bench.memory import Memory
+from tb.bench.memory_kinds import MemoryKind
 from tb.bench.python_memory import PythonMemory
 from tb.bench.scoreboard import (
     Compared,
@@ -276,10 +277,14 @@ def running_test() -> str:
 
 
 def _as_the_run_wants(knobs: Knobs) -> Knobs:
-    """Return a test's knobs; on a hostile memory those that it leaves as usual are drawn."""
+    """Return a test's knobs; on a hostile memory those that it leaves as usual are drawn.
+
+    A DRAM takes the place of a memory of which the test does not say how late it answers.
+    """
     seed = hostile_seed()
     drawn = Knobs.hostile(np.random.default_rng(seed)) if seed else Knobs()
-    return knobs.or_else(replace(drawn, memory=wanted_memory()))
+    memory = wanted_memory() if knobs.as_late_as_usual else MemoryKind.FIXED
+    return knobs.or_else(replace(drawn, memory=memory))
 
 
 async def _forget_test_before(dut: Dut, run_dir: Path) -> None:

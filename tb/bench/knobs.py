@@ -26,8 +26,7 @@ class Knobs:
     silent only from `silent_first` to `silent_last` accepts everything and withholds its answers
     there, and those that would have to come after them.
 
-    A DRAM in place of the fixed latency counts from the reset on; latency, spread and interleave do
-    not count then.
+    On a DRAM latency, spread and interleave do not count.
     """
 
     read_latency: int = 40
@@ -90,6 +89,12 @@ class Knobs:
             host_stall=percent(60),
             interleave=int(random.integers(2)),
         )
+
+    @property
+    def as_late_as_usual(self) -> bool:
+        """Whether latency and spread are as by default, and nothing is silent."""
+        late = "read_latency write_latency read_spread write_spread read_silent write_silent"
+        return all(getattr(self, name) == getattr(Knobs(), name) for name in late.split())
 
     def or_else(self, other: Knobs) -> Knobs:
         """Return these knobs, with those of another set where these are as by default."""

@@ -77,10 +77,14 @@ class Benchmark:
     run: Callable[[CopSession], Awaitable[int]] | None = None
     chip: ChipParameters = USUAL
 
+    @property
+    def ideal_cycles(self) -> int:
+        """Cycles that the work takes at least; a DRAM gives the part of the bus that it has."""
+        return round(self.work.ideal_cycles / CEILING.get(MemoryKind(self.knobs.memory), 1.0))
+
     def ratio(self, cycles: int) -> float:
-        """Return the figure of bench.json for a run of `cycles`; a DRAM gives a part of the bus."""
-        ideal_cycles = self.work.ideal_cycles / CEILING.get(MemoryKind(self.knobs.memory), 1.0)
-        return ideal_cycles / cycles if self.share else cycles / ideal_cycles
+        """Return the figure of bench.json for a run of `cycles`."""
+        return self.ideal_cycles / cycles if self.share else cycles / self.ideal_cycles
 
     @property
     def long(self) -> bool:

@@ -144,7 +144,7 @@ def _stream_case(
 ) -> Benchmark:
     return Benchmark(
         name + _suffix(chip) + suffix(memory),
-        {"m": m, "n": n, "k": k, "latency": latency},
+        {"m": m, "n": n, "k": k} | ({} if memory else {"latency": latency}),
         _on(chip, ideal.linear(m, n, k)),
         partial(_stream_gemm, chip, m, n, k),
         knobs=Knobs(read_latency=latency, write_latency=latency, memory=memory),

@@ -125,16 +125,17 @@ def _small_step(pos: int, random: np.random.Generator) -> BenchmarkLoad:
     return measured_models.random_step(measured_models.small_shape(), pos, random)
 
 
-def small_dimensions(shape: Shape) -> Mapping[str, int]:
-    """Return a shape's dimensions for bench.json."""
-    return {"hidden": shape.hidden, "layers": shape.layers, "heads": shape.heads, "latency": 40}
+def small_dimensions(shape: Shape, memory: MemoryKind = MemoryKind.FIXED) -> Mapping[str, int]:
+    """Return a shape's dimensions for bench.json, and the latency of a memory that has one."""
+    dimensions = {"hidden": shape.hidden, "layers": shape.layers, "heads": shape.heads}
+    return dimensions | ({} if memory else {"latency": 40})
 
 
 def _small_case(pos: int, memory: MemoryKind = MemoryKind.FIXED) -> Benchmark:
     shape = measured_models.small_shape()
     return Benchmark(
         f"small_decode_{pos}{suffix(memory)}",
-        {"position": pos, **small_dimensions(shape)},
+        {"position": pos, **small_dimensions(shape, memory)},
         ideal.forward(shape, 1, pos, in_memory=True),
         partial(_small_step, pos),
         knobs=Knobs(memory=memory),

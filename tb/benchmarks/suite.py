@@ -139,7 +139,7 @@ def chip_row(case: Benchmark, result: runner.TestResult) -> TableRow:
         "name": case.name,
         "parameters": dict(case.parameters),
         "cycles": figures.cycles,
-        "ideal_cycles": case.work.ideal_cycles,
+        "ideal_cycles": case.ideal_cycles,
         "bound": case.work.bound,
         "ratio": round(case.ratio(figures.cycles), 6),
         "bytes_read": figures.bytes_read,

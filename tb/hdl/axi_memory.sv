@@ -2,7 +2,7 @@
 //
 // Behavioural AXI4 memory: 128-bit data, 32-bit addresses, INCR bursts of full beats. Its bytes
 // are a file that Python maps too (memory_dpi.cpp), so loading costs nothing and Python sees each
-// write at once. Knobs change at run time, all but what the memory is, which counts from the reset on.
+// write at once. Knobs change at run time; one DRAM follows another one only when nothing is read.
 // An address outside the file answers DECERR.
 
 module axi_memory (

@@ -21,6 +21,7 @@ module axi_memory_read #(
 
   typedef struct packed {
     logic [63:0]          ready_at;
+    logic                 in_dram;   // a DRAM says when
     logic [AxiIdBits-1:0] id;
     logic [31:0]          address;
     logic [8:0]           beats;
@@ -33,7 +34,8 @@ module axi_memory_read #(
   // The burst that gets the next beat: the oldest of its identifier.
   function automatic int unsigned choose();
     int unsigned pick;
-    if (!knobs_i.interleave || knobs_i.memory != MemoryFixed) return 0;
+    if (!knobs_i.interleave) return 0;
+    for (int unsigned i = 0; i < count; i++) if (bursts[i].in_dram) return 0;
     pick = 32'(random[7:0]) % count;
     for (int unsigned i = 0; i < pick; i++) begin
       if (bursts[i].id == bursts[pick].id) return i;
@@ -45,7 +47,7 @@ module axi_memory_read #(
   /* verilator lint_off BLKSEQ */
   always @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      tb_dram_reset(32'(knobs_i.memory), knobs_i.seed);
+      tb_dram_forget();
       count  = 0;
       random = knobs_i.seed;
       rsp_o.arready <= 1'b0;
@@ -58,10 +60,13 @@ module axi_memory_read #(
       random = next_random(random);
 
       if (req_i.arvalid && rsp_o.arready) begin
-        if (knobs_i.memory != MemoryFixed)
+        if (knobs_i.memory != MemoryFixed) begin
+          tb_dram_choose(32'(knobs_i.memory), knobs_i.seed);
           tb_dram_read(cycle_i, req_i.araddr & ~32'hf, 32'(req_i.arlen) + 32'd1);
+        end
         bursts[count] = '{
             ready_at: knobs_i.memory == MemoryFixed ? cycle_i + delay(knobs_i, random[23:8]) : '0,
+            in_dram: knobs_i.memory != MemoryFixed,
             id: req_i.arid,
             address: req_i.araddr & ~32'hf,
             beats: 9'(req_i.arlen) + 9'd1
@@ -74,7 +79,7 @@ module axi_memory_read #(
         if (count != 0 && !happens(knobs_i.gap_percent, random[19:8])) begin
           automatic int unsigned chosen = choose();
           if (bursts[chosen].ready_at <= cycle_i + 64'd1 &&
-              (knobs_i.memory == MemoryFixed || tb_dram_readable(
+              (!bursts[chosen].in_dram || tb_dram_readable(
                   cycle_i
               )) && !withholds(
                   knobs_i, bursts[chosen].address
@@ -82,7 +87,7 @@ module axi_memory_read #(
             automatic logic [ 31:0] address = bursts[chosen].address;
             automatic logic [  1:0] resp = response(knobs_i, address);
             automatic bit   [127:0] data = {4{random}};
-            if (knobs_i.memory != MemoryFixed) tb_dram_take();
+            if (bursts[chosen].in_dram) tb_dram_take();
             if (resp == RespOkay) tb_memory_read(address, data);
             rsp_o.rvalid <= 1'b1;
             rsp_o.rid <= bursts[chosen].id;

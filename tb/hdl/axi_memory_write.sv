@@ -49,6 +49,7 @@ module axi_memory_write #(
   // Cycles until a burst is answered that ends before `address`
   function automatic logic [63:0] answer(logic [31:0] first, logic [15:0] bits);
     if (knobs_i.memory == MemoryFixed) return delay(knobs_i, bits);
+    tb_dram_choose(32'(knobs_i.memory), knobs_i.seed);
     return 64'(tb_dram_write(cycle_i, first, (address - first) >> 4));
   endfunction
 

@@ -79,8 +79,11 @@ class Dram {
     begun_ = refreshing_ = writing_ = false;
   }
 
-  // Whether it has been reset to a part.
-  bool ready() const { return timing_ != nullptr; }
+  // Whether it is of a part, since the last reset.
+  bool is(const Timing& timing) const { return timing_ == &timing; }
+
+  // Whether nothing is read.
+  bool idle() const { return reads_.empty(); }
 
   // A burst of beats is asked for in a cycle.
   void read(uint64_t cycle, uint32_t address, unsigned beats) {
@@ -110,6 +113,7 @@ class Dram {
 
   // Whether one more burst of writes has room in a cycle.
   bool room(uint64_t cycle) {
+    if (timing_ == nullptr) return true;
     advance(cycle);
     return writes_.size() <= kWrites;
   }
@@ -129,11 +133,11 @@ class Dram {
   Log log;
 
  private:
-  static constexpr unsigned kBeat = 16;        // bytes of a cycle of the bus
-  static constexpr size_t kWrites = 32;       // lines that wait before no more are taken
-  static constexpr size_t kManyWrites = 24;   // from here on they go first
-  static constexpr size_t kFewWrites = 8;     // until so many are left
-  static constexpr size_t kAhead = 64;        // accesses that are looked at
+  static constexpr unsigned kBeat = 16;      // bytes of a cycle of the bus
+  static constexpr size_t kWrites = 32;      // lines that wait before no more are taken
+  static constexpr size_t kManyWrites = 24;  // from here on they go first
+  static constexpr size_t kFewWrites = 8;    // until so many are left
+  static constexpr size_t kAhead = 64;       // accesses that are looked at
 
   struct Access {
     uint64_t where;  // line
@@ -200,7 +204,6 @@ class Dram {
       }
     }
   }
-
 
   void step() {
     if (now_ >= refresh_) refreshing_ = true;
@@ -326,10 +329,10 @@ class Dram {
   const Timing* timing_ = nullptr;
   std::vector<Bank> banks_;
   std::vector<Group> groups_;
-  Group next_;                          // of all groups
+  Group next_;                           // of all groups
   std::array<uint64_t, 4> activates_{};  // ends of the windows of the last four, the oldest first
   std::deque<Access> reads_, writes_;
-  size_t to_read_ = 0;              // of the reads
+  size_t to_read_ = 0;              // of the reads, those without a command
   uint64_t now_ = 0, refresh_ = 0;  // clocks
   uint32_t seed_ = 0;
   bool begun_ = false, refreshing_ = false, writing_ = false;

@@ -110,11 +110,6 @@ Bench& bench() {
   return instance;
 }
 
-dram::Dram& memory_of_banks() {
-  if (!bench().dram.ready()) die("knob_memory changed without a reset: a DRAM begins with one");
-  return bench().dram;
-}
-
 AccessRecord& access_at(unsigned int index) {
   if ((index + size_t{1}) * sizeof(AccessRecord) > bench().accesses.size) {
     die("a list of register accesses is longer than accesses.bin");
@@ -186,22 +181,28 @@ void tb_memory_commit(unsigned int beats) {
 
 void tb_memory_forget() { bench().held.clear(); }
 
-void tb_dram_reset(unsigned int kind, unsigned int seed) {
-  if (kind != 0) bench().dram.reset(kind == 1 ? dram::kDdr4 : dram::kLpddr4, seed);
+void tb_dram_forget() { bench().dram = {}; }
+
+// What is asked for next is asked of this part; it begins with the first access.
+void tb_dram_choose(unsigned int kind, unsigned int seed) {
+  const dram::Timing& part = kind == 1 ? dram::kDdr4 : dram::kLpddr4;
+  if (bench().dram.is(part)) return;
+  if (!bench().dram.idle()) die("knob_memory changed from one DRAM to another while one is read");
+  bench().dram.reset(part, seed);
 }
 
 void tb_dram_read(uint64_t cycle, unsigned int address, unsigned int beats) {
-  memory_of_banks().read(cycle, address, beats);
+  bench().dram.read(cycle, address, beats);
 }
 
-svBit tb_dram_readable(uint64_t cycle) { return memory_of_banks().readable(cycle); }
+svBit tb_dram_readable(uint64_t cycle) { return bench().dram.readable(cycle); }
 
-void tb_dram_take() { memory_of_banks().take(); }
+void tb_dram_take() { bench().dram.take(); }
 
-svBit tb_dram_room(uint64_t cycle) { return memory_of_banks().room(cycle); }
+svBit tb_dram_room(uint64_t cycle) { return bench().dram.room(cycle); }
 
 unsigned int tb_dram_write(uint64_t cycle, unsigned int address, unsigned int beats) {
-  return memory_of_banks().write(cycle, address, beats);
+  return bench().dram.write(cycle, address, beats);
 }
 
 void tb_sram_store(unsigned int word, const svBitVecVal* data) {

@@ -279,7 +279,8 @@ package tb_pkg;
   import "DPI-C" function void tb_memory_commit(input int unsigned beats);
   import "DPI-C" function void tb_memory_forget();
   // When a DRAM answers (dram.h); addresses and beats as above, in cycles that do not go back.
-  import "DPI-C" function void tb_dram_reset(
+  import "DPI-C" function void tb_dram_forget();
+  import "DPI-C" function void tb_dram_choose(
     input int unsigned kind,
     input int unsigned seed
   );

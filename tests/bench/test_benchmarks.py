@@ -93,6 +93,15 @@ def test_arrays_of_other_sizes() -> None:
     assert {case.work.ideal_cycles for case in same["block_s1"]} == {3416}
 
 
+def test_a_dram_gives_a_part_of_the_bus() -> None:
+    """Its benchmarks have the same work, and are held against what a plain reader gets."""
+    usual, dram = (CASES[f"gemm_stream_m1_{name}"] for name in ("l40", "ddr4"))
+    assert usual.work == dram.work
+    assert usual.ideal_cycles == 148_992 < dram.ideal_cycles == 156_669  # over 0.951
+    assert dram.ratio(2 * 156_669) == 2
+    assert "latency" not in dram.parameters
+
+
 def test_benchmarks_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each once, in the order given, of the chip, of the machine and nightly ones; then no more."""
     asked: list[list[str]] = []

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A plain reader at the DRAM of the bench: long bursts, one address behind the other, as many of them
-// under way as have room, every beat taken at once. No chip gets more out of this memory. Of the
-// program, `words` says which memory it is and `stream_bytes` how many bytes are read; the cycles from
-// the first address to the last beat lie at address 0 then.
+// under way as have room, every beat taken at once. In the long run no chip gets more. Of the program,
+// `words` says which memory it is and `stream_bytes` how many bytes are read; the cycles from the first
+// address to the last beat lie at address 0 then.
 
 module unit_dram;
 
