@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A decoder of more than a billion parameters is imported on an ordinary computer, and decodes.
+"""Imports on an ordinary computer, by what they take of its memory and of its processors.
 
-TinyLlama's shape with random weights in shards of bfloat16: nightly all 22 layers, else two. A
-vocabulary without text: activations are measured on few random tokens.
+TinyLlama's shape with random weights in shards of bfloat16, more than a billion parameters: nightly
+all 22 layers, else two. A vocabulary without text: activations are measured on few random tokens.
+GPT-2 small's shape, likewise, and a published chat model have the calibration that every
+import has by default, 24,576 tokens, with nothing in the cache of the user.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from spec.paths import ROOT
+from tests.published_model import published
 from tests.python.weights.chat_folder import chat_tokenizer
 from weights.architectures import ARCHITECTURES
 from weights.checkpoint import CheckpointShape
@@ -31,6 +34,8 @@ NIGHTLY = "NIGHTLY" in os.environ
 LAYERS, MOST = (22, 4.0e9) if NIGHTLY else (2, 1.7e9)
 """Layers, and bytes of memory that the import may take at any moment."""
 SEED = 1
+SECONDS = 240.0
+"""Processor time that an import with the default calibration may take."""
 CHILD = """
 import re, sys
 from pathlib import Path
@@ -63,14 +68,20 @@ def shards(shape: CheckpointShape) -> Iterator[dict[str, np.ndarray]]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the model."""
-    shape = shape_of(
-        "llama", hidden=2048, layers=LAYERS, heads=32, kv_heads=4, ffn=5632, vocab=32000,
-        context=2048,
-    )  # fmt: skip
-    made = tmp_path_factory.mktemp("large") / "model"
+DEFAULT = """
+import os, re, sys
+from pathlib import Path
+from npu.cli import command_line
+
+status = command_line.main(["compile", *sys.argv[1:], "--accept-loss"])
+assert status == 0, status
+print(1024 * int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]))
+print(sum(os.times()[:4]))
+"""
+
+
+def model_folder(made: Path, shape: CheckpointShape) -> Path:
+    """Write a random model with a tokenizer of bytes."""
     made.mkdir()
     files: dict[str, str] = {}
     for number, tensors in enumerate(shards(shape)):
@@ -81,6 +92,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "config.json").write_text(json.dumps(config_of(shape)))
     chat_tokenizer(None).save_pretrained(made)
     return made
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the model."""
+    shape = shape_of(
+        "llama", hidden=2048, layers=LAYERS, heads=32, kv_heads=4, ffn=5632, vocab=32000,
+        context=2048,
+    )  # fmt: skip
+    return model_folder(tmp_path_factory.mktemp("large") / "model", shape)
 
 
 def test_from_shards_to_tokens(folder: Path) -> None:
@@ -97,3 +118,28 @@ def test_from_shards_to_tokens(folder: Path) -> None:
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert "yes, every token" in run.stderr
+
+
+def check_default_import(model: Path, place: Path, most: float) -> None:
+    """Import a model as `npu compile MODEL` does, the first time that it is seen."""
+    command = [sys.executable, "-c", DEFAULT, str(model), "-o", str(place / "model.tsr")]
+    environment = os.environ | {"XDG_CACHE_HOME": str(place / "cache")}
+    run = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    peak, seconds = run.stdout.splitlines()[-2:]
+    print(f"{model.name}: {int(peak):,} bytes, {float(seconds):.1f} s of processor time")
+    assert int(peak) <= most, f"{peak} bytes"
+    assert float(seconds) <= SECONDS, f"{seconds} s of processor time"
+
+
+def test_gpt2_small_in_shards(tmp_path: Path) -> None:
+    """The shape of GPT-2 small, 124 million parameters."""
+    shape = shape_of("gpt2", hidden=768, layers=12, heads=12, ffn=3072, vocab=50257, context=1024)
+    check_default_import(model_folder(tmp_path / "gpt2-small", shape), tmp_path, 1.5e9)
+
+
+def test_published_chat_model(tmp_path: Path) -> None:
+    """SmolLM2-135M-Instruct in Q4_1, its loss measured and all."""
+    check_default_import(published(), tmp_path, 2.5e9)
