@@ -12,6 +12,9 @@ from itertools import pairwise
 from npu.compiler.program_builder import Operand
 from spec.isa.operands import WORD, up
 
+BLOCK = 16
+"""Rows, at least, of a block: the rows of a head that look at the keys of the last of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Keys:
@@ -49,6 +52,9 @@ class AttentionUnit:
         kv_head: the K/V head.
         heads: their query heads; each has the same number of consecutive rows.
         q, ctx: addresses of the first row of q and of the context.
+        rows: of all its heads.
+        keys: what the last row of a head looks at; none of its rows looks at others.
+        before: rows of the pass that stand before the first of a head.
 
     """
 
@@ -56,6 +62,19 @@ class AttentionUnit:
     heads: tuple[int, ...]
     q: int
     ctx: int
+    rows: int
+    keys: Keys
+    before: int = 0
+
+    @property
+    def rows_per_head(self) -> int:
+        """Rows of each query head, at consecutive positions."""
+        return self.rows // len(self.heads)
+
+    @property
+    def pitch(self) -> int:
+        """Bytes of a row of scores or numerators."""
+        return score_pitch(self.keys.count)
 
 
 class UnitStep(Enum):
@@ -73,6 +92,16 @@ class PieceRead:
     step: UnitStep
     unit: int
     piece: int
+
+
+def block_rows(edge: int) -> int:
+    """Return the rows of a block on an array: fewer wait for the weights of a tile."""
+    return max(BLOCK, edge)
+
+
+def row_blocks(rows: int, most: int) -> list[tuple[int, int]]:
+    """Return (first, number) of the rows of a head that are a unit each, `most` or fewer."""
+    return [(first, min(most, rows - first)) for first in range(0, rows, most)]
 
 
 def score_pitch(keys: int) -> int:
@@ -120,23 +149,20 @@ class AttentionPlan:
 
     Attributes:
         units: what goes through one after the other.
-        rows: rows of a unit.
-        rows_per_head: rows of each of its query heads, at consecutive positions.
         head_dim: lanes of a head.
         q_pitch, ctx_pitch: from row to row of a unit.
-        keys: what the rows look at.
+        keys: what the rows of all units look at.
         pieces: (first key, number of keys) of the pieces in which K and V are read.
         scores, numer, sums: buffers that units use in turn, the same number of each; a numerator
             buffer may be its score buffer (softmax in place).
         planes: int32 partial sums of the context, needed with more than one piece.
         causal: a row looks at no key behind its own position.
+        pos: position of the first row, needed where units have others before them.
         masks: by unit, int16 rows like the scores that are added to them; none if empty.
 
     """
 
     units: tuple[AttentionUnit, ...]
-    rows: int
-    rows_per_head: int
     head_dim: int
     q_pitch: int
     ctx_pitch: int
@@ -147,12 +173,8 @@ class AttentionPlan:
     sums: tuple[int, ...]
     planes: int = 0
     causal: bool = True
+    pos: int = 0
     masks: tuple[int, ...] = ()
-
-    @property
-    def pitch(self) -> int:
-        """Bytes of a row of scores or numerators."""
-        return score_pitch(self.keys.count)
 
     @property
     def joint(self) -> bool:
@@ -160,11 +182,12 @@ class AttentionPlan:
 
         Its rows are short of work for the array, so nothing is gained by doing them apart.
         """
-        step = self.rows * self.pitch
+        unit = self.units[0]
+        step = unit.rows * unit.pitch
         steps = {b - a for a, b in pairwise(self.scores)} | {b - a for a, b in pairwise(self.numer)}
         sums = {b - a for a, b in pairwise(self.sums)}
-        together = steps <= {step} and sums <= {self.rows * WORD}
-        return together and self.rows_per_head == 1 and len(self.scores) >= len(self.units)
+        together = steps <= {step} and sums <= {unit.rows * WORD}
+        return together and unit.rows_per_head == 1 and len(self.scores) >= len(self.units)
 
     @property
     def steps(self) -> list[tuple[UnitStep, int]]:

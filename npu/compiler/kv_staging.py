@@ -163,15 +163,19 @@ class Staging:
         while self._issued < self._at_once:
             self._fill(ahead=self.plan.form == Form.RING)
 
-    def operands(self, use: int) -> dict[str, Operand]:
-        """Return the operands of B for a use, by its number, and see to it that they are there."""
+    def operands(self, use: int, skip: int) -> dict[str, Operand]:
+        """Return the operands of B for a use, by its number, and see to it that they are there.
+
+        The first `skip` keys are left out, a multiple of the edge of a tile.
+        """
         key = self._key(self._uses[use])
         load = self._loads.index(key)
         while self._issued <= load:
             self._fill()
         self._refill(use - 2)
         self._gemms[use] = self.builder.board.issued[Engine.GEMM]
-        return {"src1": self._slot(load), "B": "tile"}
+        skipped = skip * up(self.lanes, self.builder.limits.edge)
+        return {"src1": self._slot(load) + skipped, "B": "tile"}
 
     def spare(self) -> None:
         """Fill the slots whose last use is known to be complete."""

@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from npu.compiler.attention_plan import score_pitch
+from npu.compiler.attention_plan import block_rows, row_blocks, score_pitch
 from npu.compiler.errors import CompileError
 from npu.compiler.kv_staging import Form, StagingPlan
 from npu.compiler.shape import Shape, act_pitch, ctx_pitch, lane, qkv_pitch, residual_pitch
@@ -104,7 +104,7 @@ class ForwardPass:
         rows: positions.
         keys: the most keys that they look at.
         units: of attention.
-        unit_rows: rows of a unit.
+        unit_rows: rows of a unit, at most.
         stack: query heads of a unit.
         listed: tokens come as a list of ids, and not as the last token.
         logits: the head's outputs go to memory.
@@ -121,11 +121,17 @@ class ForwardPass:
     logits: bool
     skip: int
 
+    @property
+    def blocks(self) -> list[tuple[int, int]]:
+        """(first, number) of the rows of a head that go through attention together."""
+        return row_blocks(self.rows, self.unit_rows // self.stack)
+
 
 def make_passes(
     shape: Shape,
     rows: int,
     keys: int,
+    edge: int,
     *,
     listed: bool = False,
     logits: bool = False,
@@ -133,11 +139,15 @@ def make_passes(
 ) -> list[ForwardPass]:
     """Return the ways to cut a pass of consecutive positions into units of attention, best first.
 
-    A query head is a unit. Of a single position the query heads of a K/V head are the rows of a
-    unit, all of them or, as scores of long rows need much room, only some.
+    Some rows of a query head are a unit, or all of them. Of a single position the query heads of a
+    K/V head are the rows of a unit, all of them or, as scores of long rows need much room, only
+    some.
     """
     if rows > 1:
-        return [ForwardPass(rows, keys, shape.heads, rows, 1, listed, logits, skip)]
+        return [
+            ForwardPass(rows, keys, shape.heads * -(-rows // most), most, 1, listed, logits, skip)
+            for most in dict.fromkeys((min(block_rows(edge), rows), rows))
+        ]
     stacks = [size for size in range(shape.group, 0, -1) if shape.group % size == 0]
     return [
         ForwardPass(1, keys, shape.heads // stack, stack, stack, listed, logits, skip)
@@ -157,6 +167,8 @@ def choices(shape: Shape, work: ForwardPass, edge: int) -> Iterator[LayoutChoice
             yield LayoutChoice(Form.RING, slots, whole, scores)
     for scores in range(two, 0, -1):
         yield LayoutChoice(Form.RING, 2, whole, scores)
+    if work.units > shape.heads:
+        return  # each unit would read the pieces of its head again
     halves = [whole]
     while halves[-1] > edge:
         halves.append(up(halves[-1] // 2, edge))

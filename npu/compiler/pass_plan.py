@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from npu.compiler.attention_plan import AttentionPlan, AttentionUnit, Keys, score_pitch
 from npu.compiler.kv_staging import Form
@@ -57,13 +58,13 @@ class PassPlan:
 def plan_step(shape: Shape, limits: Limits, room: int, *, logits: bool) -> PassPlan:
     """Plan a decode step for any position in `room` bytes of SRAM; CompileError if none fits."""
 
-    def keys(window: int) -> Keys:
+    def keys(window: int, before: int, rows: int) -> Keys:
         most = most_keys(shape.context, window, limits.edge)
         return Keys(most, most, dynamic=True)
 
-    works = make_passes(shape, 1, keys(widest(shape)).count, logits=logits)
+    works = make_passes(shape, 1, keys(widest(shape), 0, 1).count, limits.edge, logits=logits)
     work, layout = find_layout(shape, works, limits, room, "a decode step")
-    return PassPlan(work, layout, _attentions(shape, work, layout, keys))
+    return PassPlan(work, layout, _attentions(shape, work, layout, keys, 0))
 
 
 def plan_chunk(
@@ -97,11 +98,12 @@ def plan_chunk(
     """
     work, layout = _choose_chunk(shape, limits, room, pos, left, most, logits, skip)
 
-    def keys(window: int) -> Keys:
-        first = first_key(window, pos, limits.edge)
-        return Keys(pos + work.rows - first, pos - first, dynamic=False, first=first)
+    def keys(window: int, before: int, rows: int) -> Keys:
+        start = pos + before
+        first = first_key(window, start, limits.edge)
+        return Keys(start + rows - first, start - first, dynamic=False, first=first)
 
-    return PassPlan(work, layout, _attentions(shape, work, layout, keys), pos, first_row)
+    return PassPlan(work, layout, _attentions(shape, work, layout, keys, pos), pos, first_row)
 
 
 def _choose_chunk(
@@ -121,7 +123,7 @@ def _choose_chunk(
     sizes = [*range(limit // STEP * STEP, 0, -STEP), *(size for size in SMALL if size <= limit)]
     for size in dict.fromkeys(min(size, left) for size in sizes):
         keys = pos + size - first
-        works = make_passes(shape, size, keys, listed=True, logits=logits, skip=skip)
+        works = make_passes(shape, size, keys, limits.edge, listed=True, logits=logits, skip=skip)
         for work, layout in layouts(shape, works, limits):
             good = size <= ENOUGH or overlaps(layout.choice)
             if good and layout.sram_bytes <= room:
@@ -130,48 +132,59 @@ def _choose_chunk(
     return find_layout(shape, works, limits, room, what)
 
 
+KeysOf = Callable[[int, int, int], Keys]
+"""The keys in a window, of so many rows of the pass, behind so many others."""
+
+
 def _attentions(
-    shape: Shape, work: ForwardPass, layout: PassLayout, keys: Callable[[int], Keys]
+    shape: Shape, work: ForwardPass, layout: PassLayout, keys: KeysOf, pos: int
 ) -> tuple[AttentionPlan, ...]:
-    """Return how attention is done in each layer; `keys` are those in a window."""
+    """Return how attention is done in each layer."""
     windows = [shape.window_of(layer) for layer in range(shape.layers)]
     plans = {
-        window: _attention(shape, work, layout, keys(window)) for window in dict.fromkeys(windows)
+        window: _attention(shape, work, layout, partial(keys, window), pos)
+        for window in dict.fromkeys(windows)
     }
     return tuple(plans[window] for window in windows)
 
 
-def _attention(shape: Shape, work: ForwardPass, layout: PassLayout, keys: Keys) -> AttentionPlan:
+def _attention(
+    shape: Shape,
+    work: ForwardPass,
+    layout: PassLayout,
+    keys: Callable[[int, int], Keys],
+    pos: int,
+) -> AttentionPlan:
     """Return how attention is done: of a single row, query heads are the rows of a unit."""
     single = work.rows == 1
-    whole = layout.choice.form != Form.PIECES
+    whole, every = layout.choice.form != Form.PIECES, keys(0, work.rows)
     rows = PassHeads.of(shape, layout.at["qkv"], work.rows)
-    score = work.unit_rows * score_pitch(keys.count)
+    q_pitch, ctx = (lane(shape), lane(shape)) if single else (rows.q_pitch, ctx_pitch(shape))
+    score = work.unit_rows * score_pitch(every.count)
     scores = tuple(layout.at["scores"] + slot * score for slot in range(layout.choice.scores))
+    units = tuple(
+        AttentionUnit(
+            first // shape.group,
+            tuple(range(first, first + work.stack)),
+            rows.q + first * lane(shape) + before * q_pitch,
+            layout.at["ctx"] + first * lane(shape) + before * ctx,
+            work.stack * count,
+            keys(before, count),
+            before,
+        )
+        for first in range(0, shape.heads, work.stack)
+        for before, count in work.blocks
+    )
     return AttentionPlan(
-        units=_units(shape, work, rows.q, layout.at["ctx"]),
-        rows=work.unit_rows,
-        rows_per_head=work.rows,
+        units=units,
         head_dim=shape.head_dim,
-        q_pitch=lane(shape) if single else rows.q_pitch,
-        ctx_pitch=lane(shape) if single else ctx_pitch(shape),
-        keys=keys,
-        pieces=keys.pieces(keys.count if whole else layout.choice.piece),
+        q_pitch=q_pitch,
+        ctx_pitch=ctx,
+        keys=every,
+        pieces=every.pieces(every.count if whole else layout.choice.piece),
         scores=scores,
         numer=scores,
         sums=layout.sums,
         planes=layout.at.get("planes", 0),
-    )
-
-
-def _units(shape: Shape, work: ForwardPass, q: int, ctx: int) -> tuple[AttentionUnit, ...]:
-    """Return the units of attention: query heads one by one, or some of a K/V head stacked."""
-    return tuple(
-        AttentionUnit(
-            first // shape.group,
-            tuple(range(first, first + work.stack)),
-            q + first * lane(shape),
-            ctx + first * lane(shape),
-        )
-        for first in range(0, shape.heads, work.stack)
+        pos=pos,
     )

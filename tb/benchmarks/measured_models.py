@@ -46,17 +46,17 @@ def tiny_shape(family: str) -> Shape:
     return shape.plain()
 
 
-def small_shape(layers: int = 12, vocab: int = 50_257) -> Shape:
-    """Return GPT-2 small's shape."""
+def small_shape(layers: int = 12, vocab: int = 50_257, heads: int = 12) -> Shape:
+    """Return GPT-2 small's shape; `heads` are another number of them, of the same size."""
     return Shape(
         family="gpt2",
         norm="layernorm",
-        hidden=768,
+        hidden=64 * heads,
         layers=layers,
-        heads=12,
-        kv_heads=12,
+        heads=heads,
+        kv_heads=heads,
         head_dim=64,
-        ffn=3072,
+        ffn=256 * heads,
         vocab=vocab,
         context=1024,
     )

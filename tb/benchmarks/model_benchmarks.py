@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from npu.compiler import ideal
+from npu.compiler.attention_plan import BLOCK, row_blocks
 from npu.compiler.ideal import LeastWork
 from npu.compiler.shape import Shape, first_key
 from spec.isa import Opcode
@@ -28,6 +29,8 @@ SMALL_MEMORY = 256 << 20
 SMALL_POSITIONS = (100, 1000)
 SMALL_ROWS, SMALL_CHUNK = 128, 48
 """Rows of the prompt, and how many of them have room in SRAM at a time."""
+LONG_ROWS, LONG_CHUNK = 512, 64
+"""The same of a longer prompt at a hidden size of 256."""
 SLOW_LATENCY = 200
 """A slower memory."""
 
@@ -35,13 +38,16 @@ SLOW_LATENCY = 200
 def attention_macs(shape: Shape, rows: int, past: int) -> int:
     """Return the multiplications of a pass's attention as the chip counts them, in all layers.
 
-    The keys begin on a tile boundary; the numerators are 16-bit values.
+    A block of rows meets the keys of its last row; they begin on a tile boundary. The numerators
+    are 16-bit values.
     """
-    keys = sum(
-        past + rows - first_key(shape.window_of(layer), past, measured_models.EDGE)
-        for layer in range(shape.layers)
-    )
-    return 3 * rows * keys * shape.q_columns
+    met = 0
+    for first, count in row_blocks(rows, BLOCK):
+        start, end = past + first, past + first + count
+        for layer in range(shape.layers):
+            key = first_key(shape.window_of(layer), start, measured_models.EDGE)
+            met += count * (end - key)
+    return 3 * met * shape.q_columns
 
 
 def counted(shape: Shape, rows: int, past: int) -> int:
@@ -146,25 +152,25 @@ def _small_case(pos: int, memory: MemoryKind = MemoryKind.FIXED) -> Benchmark:
     )
 
 
-def _small_layer() -> Shape:
-    return measured_models.small_shape(layers=1, vocab=measured_models.EDGE)
+def _prompt(heads: int, rows: int, chunk: int, random: np.random.Generator) -> BenchmarkLoad:
+    return measured_models.random_prompt(_layer(heads), rows, chunk, random)
 
 
-def _small_prompt(random: np.random.Generator) -> BenchmarkLoad:
-    return measured_models.random_prompt(_small_layer(), SMALL_ROWS, SMALL_CHUNK, random)
+def _layer(heads: int) -> Shape:
+    return measured_models.small_shape(layers=1, vocab=measured_models.EDGE, heads=heads)
 
 
-def _small_prompt_case() -> Benchmark:
-    shape = _small_layer()
-    linear = ideal.forward(shape, SMALL_ROWS, 0, in_memory=True).macs
-    linear -= ideal.attention(shape, SMALL_ROWS, 0).macs
-    chunks = range(0, SMALL_ROWS, SMALL_CHUNK)
-    seen = sum(attention_macs(shape, min(SMALL_CHUNK, SMALL_ROWS - past), past) for past in chunks)
+def _prompt_case(name: str, heads: int, rows: int, chunk: int) -> Benchmark:
+    shape = _layer(heads)
+    linear = ideal.forward(shape, rows, 0, in_memory=True).macs
+    linear -= ideal.attention(shape, rows, 0).macs
+    chunks = range(0, rows, chunk)
+    seen = sum(attention_macs(shape, min(chunk, rows - past), past) for past in chunks)
     return Benchmark(
-        f"small_prefill_{SMALL_ROWS}",
-        {"rows": SMALL_ROWS, "chunk": SMALL_CHUNK, **small_dimensions(shape)},
-        ideal.layer(shape, SMALL_ROWS, 0, in_memory=True),
-        _small_prompt,
+        f"{name}_{rows}",
+        {"rows": rows, "chunk": chunk, **small_dimensions(shape)},
+        ideal.layer(shape, rows, 0, in_memory=True),
+        partial(_prompt, heads, rows, chunk),
         limit=10_000_000,
         counted=linear + seen,
         memory_bytes=SMALL_MEMORY,
@@ -185,4 +191,5 @@ def whole_cases() -> Iterator[Benchmark]:
     for pos in SMALL_POSITIONS:
         yield _small_case(pos)
     yield _small_case(min(SMALL_POSITIONS), MemoryKind.DDR4)
-    yield _small_prompt_case()
+    yield _prompt_case("small_prefill", 12, SMALL_ROWS, SMALL_CHUNK)
+    yield _prompt_case("prefill", 4, LONG_ROWS, LONG_CHUNK)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from npu.compiler.attention_plan import AttentionPlan, UnitStep, score_pitch
+from npu.compiler.attention_plan import AttentionPlan, AttentionUnit, Keys, UnitStep, score_pitch
 from npu.compiler.program_builder import Operand, ProgramBuilder
 from npu.compiler.tensor_map import TensorRef
 from spec.isa.operands import WORD, up
@@ -26,8 +26,11 @@ class ShareSource(Protocol):
     def lanes(self) -> int:
         """Lanes of a head as GEMM reads them."""
 
-    def operands(self, use: int) -> dict[str, Operand]:
-        """Return the operands of B for a use, by its number, and see to it that they are there."""
+    def operands(self, use: int, skip: int) -> dict[str, Operand]:
+        """Return the operands of B for a use, by its number, and see to it that they are there.
+
+        The first `skip` keys are left out, a multiple of the edge of a tile.
+        """
 
     def spare(self) -> None:
         """Do what can be done now without waiting."""
@@ -75,30 +78,31 @@ class _Attention:
         for step, unit in self.plan.steps:
             emitters[step](unit)
 
-    def operands(self) -> dict[str, Operand]:
-        """Return the operands of B of the next use."""
+    def operands(self, unit: AttentionUnit) -> dict[str, Operand]:
+        """Return the operands of B of the next use, by a unit."""
         self.use += 1
-        return self.source.operands(self.use - 1)
+        return self.source.operands(self.use - 1, unit.keys.first - self.plan.keys.first)
 
-    def splits(self, most: int) -> list[tuple[int, int]]:
+    @staticmethod
+    def splits(rows: int, most: int) -> list[tuple[int, int]]:
         """Return (first row, number of rows) of parts that fit the accumulators."""
-        rows = self.plan.rows
         return [(first, min(most, rows - first)) for first in range(0, rows, most)]
 
-    def parts(self, first: int, count: int) -> Iterator[tuple[int, int, int, int]]:
+    @staticmethod
+    def parts(unit: AttentionUnit, first: int, count: int) -> Iterator[tuple[int, int, int, int]]:
         """Yield (query head, its row, row of the unit, rows) for rows of a unit."""
-        each = self.plan.rows_per_head
+        each = unit.rows_per_head
         for index in range(first // each, (first + count - 1) // each + 1):
             start, end = max(first, index * each), min(first + count, (index + 1) * each)
-            yield index, start - index * each, start, end - start
+            yield index, unit.before + start - index * each, start, end - start
 
     def scores(self, number: int) -> None:
         plan, unit, slot = self.plan, self.plan.units[number], number % len(self.plan.scores)
         for base, most in plan.pieces:
-            b_operands = self.operands()
-            part = plan.keys.part(base, most)
-            for first, count in self.splits(self.builder.limits.acc_rows):
-                address = plan.scores[slot] + first * plan.pitch + 2 * base
+            b_operands = self.operands(unit)
+            part = unit.keys.part(base, most)
+            for first, count in self.splits(unit.rows, self.builder.limits.acc_rows):
+                address = plan.scores[slot] + first * unit.pitch + 2 * base
                 instr = self.builder.emit(
                     "GEMM",
                     "T",
@@ -113,18 +117,19 @@ class _Attention:
                     mul=self.scale.mult,
                     sh=self.scale.shift,
                     ap=plan.q_pitch,
-                    cp=plan.pitch,
+                    cp=unit.pitch,
                     more=b_operands | self.masked(number, first, base),
                 )
-                for index, row, at, rows in self.parts(first, count):
+                for index, row, at, rows in self.parts(unit, first, count):
                     self.tensor(
                         f"scores_h{unit.heads[index]}",
                         instr,
-                        address + (at - first) * plan.pitch,
-                        (rows, most),
+                        address + (at - first) * unit.pitch,
+                        (rows, min(most, unit.keys.count - base)),
                         "int16",
                         row=row,
                         column=base,
+                        keys=unit.keys,
                     )
 
     def masked(self, number: int, first: int, base: int) -> dict[str, Operand]:
@@ -132,16 +137,17 @@ class _Attention:
         plan = self.plan
         if not plan.masks:
             return {}
-        address = plan.masks[number] + first * plan.pitch + 2 * base
-        return {"op": "add", "d": address, "dp": plan.pitch}
+        pitch = plan.units[number].pitch
+        address = plan.masks[number] + first * pitch + 2 * base
+        return {"op": "add", "d": address, "dp": pitch}
 
     def softmax(self, number: int) -> None:
         plan, slot = self.plan, number % len(self.plan.scores)
         units = plan.units if plan.joint else plan.units[number : number + 1]
-        rows = plan.rows * len(units)
-        part = plan.keys.part(0, plan.keys.count)
-        natural = score_pitch(plan.keys.count)
-        pitch = plan.pitch if plan.pitch != natural else None
+        first = units[0]
+        rows, keys = first.rows * len(units), first.keys
+        if first.before:
+            self.builder.set("POS", plan.pos + first.before)
         instr = self.builder.emit(
             "SOFTMAX",
             *(["causal"] if plan.causal else []),
@@ -149,28 +155,31 @@ class _Attention:
             src0=plan.scores[slot],
             src1=plan.sums[slot],
             M=rows,
-            N=part["count"],
-            K=plan.rows_per_head if plan.rows_per_head != rows else None,
+            N=keys.part(0, keys.count)["count"],
+            K=first.rows_per_head if first.rows_per_head != rows else None,
             out="u16",
-            ap=plan.pitch if plan.pitch != up(2 * plan.keys.count) else None,
-            cp=pitch,
+            ap=first.pitch if first.pitch != up(2 * keys.count) else None,
         )
-        heads = [head for unit in units for head in unit.heads]
-        for index, row, at, count in self.parts(0, rows):
-            name, shape = f"numer_h{heads[index]}", (count, plan.keys.count)
-            address = plan.numer[slot] + at * plan.pitch
-            self.tensor(name, instr, address, shape, "uint16", row=row)
-            name, address = f"sums_h{heads[index]}", plan.sums[slot] + at * WORD
-            self.tensor(name, instr, address, (count,), "uint32", row=row, pitch=WORD)
+        if first.before:
+            self.builder.set("POS", plan.pos)
+        at = 0
+        for unit in units:
+            for index, row, start, count in self.parts(unit, 0, unit.rows):
+                name, shape = f"numer_h{unit.heads[index]}", (count, keys.count)
+                address = plan.numer[slot] + (at + start) * unit.pitch
+                self.tensor(name, instr, address, shape, "uint16", row=row, keys=keys)
+                name, address = f"sums_h{unit.heads[index]}", plan.sums[slot] + (at + start) * WORD
+                self.tensor(name, instr, address, (count,), "uint32", row=row, pitch=WORD)
+            at += unit.rows
         self.source.spare()
 
     def context(self, number: int) -> None:
-        plan = self.plan
+        plan, unit = self.plan, self.plan.units[number]
         last = len(plan.pieces) - 1
         for piece, (base, most) in enumerate(plan.pieces):
-            b_operands = self.operands()
-            part = plan.keys.part(base, most)
-            for first, count in self.splits(self.builder.limits.acc_rows // 2):
+            b_operands = self.operands(unit)
+            part = unit.keys.part(base, most)
+            for first, count in self.splits(unit.rows, self.builder.limits.acc_rows // 2):
                 self.product(number, piece, piece == last, base, first, count, part | b_operands)
 
     def product(
@@ -200,18 +209,18 @@ class _Attention:
             "GEMM",
             *(["acc"] if piece else []),
             dst=address if last else planes,
-            src0=plan.numer[slot] + first * plan.pitch + 2 * base,
+            src0=plan.numer[slot] + first * unit.pitch + 2 * base,
             M=count,
             N=self.source.lanes,
             K=inner,
             A="u16",
-            ap=plan.pitch,
+            ap=unit.pitch,
             d=planes if piece else None,
             more=final | operands,
         )
         if not last:
             return
-        for index, row, at, rows in self.parts(first, count):
+        for index, row, at, rows in self.parts(unit, first, count):
             self.tensor(
                 "ctx",
                 instr,
@@ -234,10 +243,9 @@ class _Attention:
         row: int,
         column: int = 0,
         pitch: int | None = None,
+        keys: Keys | None = None,
     ) -> None:
-        """Note a tensor; the columns of scores and numerators are positions."""
-        plan = self.plan
-        by_key = pitch is None
+        """Note a tensor; with `keys` its columns are their positions."""
         self.builder.tensor(
             TensorRef(
                 name,
@@ -246,9 +254,9 @@ class _Attention:
                 address,
                 shape,
                 dtype,
-                plan.pitch if pitch is None else pitch,
+                score_pitch(keys.count) if keys else pitch or 0,
                 row=self.first_row + row,
-                column=column + (plan.keys.first if by_key else 0),
-                dynamic=by_key and plan.keys.dynamic,
+                column=column + (keys.first if keys else 0),
+                dynamic=keys is not None and keys.dynamic,
             )
         )

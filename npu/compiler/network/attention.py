@@ -13,7 +13,15 @@ from functools import cached_property
 
 import numpy as np
 
-from npu.compiler.attention_plan import AttentionPlan, AttentionUnit, Keys, PieceRead, score_pitch
+from npu.compiler.attention_plan import (
+    AttentionPlan,
+    AttentionUnit,
+    Keys,
+    PieceRead,
+    block_rows,
+    row_blocks,
+    score_pitch,
+)
 from npu.compiler.attention_plan import UnitStep as AttentionStep
 from npu.compiler.emit import Scale, emit_attention
 from npu.compiler.errors import CompileError
@@ -51,8 +59,8 @@ class HeadRows:
     v: SramHeads
     lanes: int
 
-    def operands(self, use: int) -> dict[str, Operand]:
-        """Return the operands of B for a use."""
+    def operands(self, use: int, skip: int) -> dict[str, Operand]:
+        """Return the operands of B for a use; no keys are left out."""
         read: PieceRead = self.plan.uses[use]
         heads = self.k if read.step == AttentionStep.SCORES else self.v
         head = self.plan.units[read.unit].kv_head
@@ -93,9 +101,12 @@ def divisions(
     """
     heads, rows = reads[0].shape[1:3]
     key_heads, keys = reads[1].shape[1:3]
-    yield Division(heads, rows, min(2, heads))
+    unit = rows
+    if _in_blocks(operation, reads):
+        unit = min(rows, block_rows(context.limits.edge))
+    yield Division(heads, rows, min(2, heads * -(-rows // unit)))
     yield Division(heads, rows, 1)
-    least = rows * (score_pitch(keys) + WORD)
+    least = unit * (score_pitch(keys) + WORD)
     least += sum(bytes_of(view.at(0)) for view in (*reads[:MASK], writes))
     if least <= context.limits.sram_bytes:
         return
@@ -104,7 +115,13 @@ def divisions(
     for count in (2, 1) if pairs else (1,):
         for most in (rows,) if ordered else ROWS:
             for stages in (2, 1):
-                yield Division(count, most, count if ordered else 2, stages)
+                yield Division(count, most, count if ordered and unit == rows else 2, stages)
+
+
+def _in_blocks(operation: Operation, reads: list[StorageView]) -> bool:
+    """Whether the rows of a head are cut, as later ones look at more keys."""
+    masked = len(reads) > MASK or "mask" in operation.integers
+    return operation["causal"] and not operation["window"] and not masked
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +221,7 @@ class AttentionKernel(Kernel):
     def buffers(self) -> dict[str, int]:
         """Scores and sums of a head at a time, and the mask."""
         found = {}
-        rows = max(one.rows for one in self.parts)
+        rows = max(count for one in self.parts for _, count, _ in self._pieces(one))
         for slot in range(self.division.scores):
             found[f"scores{slot}"] = rows * self.pitch
             found[f"sums{slot}"] = rows * WORD
@@ -258,24 +275,35 @@ class AttentionKernel(Kernel):
         head, row = part.strides[:2]
         return SramHeads(address, head, row if part.shape[1] > 1 else part.row_bytes)
 
+    def _pieces(self, part: AttentionPart) -> list[tuple[int, int, Keys]]:
+        """Return (first, number, keys) of the rows of a head of a part that are a unit each."""
+        one, every = self.operation, Keys(self.keys, 0, dynamic=False)
+        if not _in_blocks(one, self.reads):
+            return [(piece * part.rows, part.rows, every) for piece in range(part.pieces)]
+        return [
+            (first, count, replace(every, count=min(self.keys, one["offset"] + first + count)))
+            for first, count in row_blocks(part.rows, block_rows(self.context.limits.edge))
+        ]
+
     def compute(self, place: KernelPlace, chunk: int) -> None:
         """Emit the attention of a part."""
         one, part = self.operation, self.parts[chunk]
         query, key, value = (self._at(place, number, chunk) for number in range(3))
         result = self._at(place, -1, chunk)
-        inner = [  # head and row within the part
-            (head, piece * part.rows)
-            for head in range(self.division.heads)
-            for piece in range(part.pieces)
+        inner = [  # head and rows within the part
+            (head, *piece) for head in range(self.division.heads) for piece in self._pieces(part)
         ]
         units = tuple(
             AttentionUnit(
                 head // self.shared,
                 (part.head + head,),
-                query.address + head * query.head + row * query.row,
-                result.address + head * result.head + row * result.row,
+                query.address + head * query.head + first * query.row,
+                result.address + head * result.head + first * result.row,
+                rows,
+                keys,
+                first if one["causal"] else 0,
             )
-            for head, row in inner
+            for head, first, rows, keys in inner
         )
         buffers = range(self.division.scores)
         scores = tuple(place.scratch(f"scores{slot}") for slot in buffers)
@@ -285,16 +313,14 @@ class AttentionKernel(Kernel):
             masks = tuple(
                 place.scratch("mask")
                 + number[part.head + head] * size
-                + (part.first + row) * self.pitch
-                for head, row in inner
+                + (part.first + first) * self.pitch
+                for head, first, _, _ in inner
             )
         elif len(self.reads) > MASK:
             mask = place.source(MASK, chunk).address
-            masks = tuple(mask + row * self.pitch for _, row in inner)
+            masks = tuple(mask + first * self.pitch for _, first, _, _ in inner)
         plan = AttentionPlan(
             units=units,
-            rows=part.rows,
-            rows_per_head=part.rows,
             head_dim=self.lanes,
             q_pitch=query.row,
             ctx_pitch=result.row,
@@ -304,6 +330,7 @@ class AttentionKernel(Kernel):
             numer=scores,
             sums=tuple(place.scratch(f"sums{slot}") for slot in buffers),
             causal=one["causal"],
+            pos=one["offset"],
             masks=masks,
         )
         source = HeadRows(plan, key, value, self.lanes)

@@ -92,6 +92,8 @@ def _compare(
     count = Count()
     for name, tensor in actual.items():
         wanted = out if name == "output" else expected[name]
+        if name.startswith("scores"):  # of what a row looks at
+            wanted, tensor = np.tril(wanted), np.tril(tensor)
         count += count_bytes(wanted, tensor)
         try:
             compare_tensor(name, layer, wanted, tensor, writers[name], program)

@@ -66,8 +66,8 @@ def test_what_no_longer_fits_goes_through_memory() -> None:
     model = _model(64, 4, 256)
     small, large = (
         compile_block(model, 0, 64, limits=limits)
-        for limits in (Limits(sram_bytes=40 * 1024), Limits())
+        for limits in (Limits(sram_bytes=32 * 1024), Limits())
     )
-    assert small.sram_bytes <= 40 * 1024 < large.sram_bytes
+    assert small.sram_bytes <= 32 * 1024 < large.sram_bytes
     with pytest.raises(CompileError, match="needs"):
-        compile_block(model, 0, 64, limits=Limits(sram_bytes=12 * 1024))
+        compile_block(model, 0, 64, limits=Limits(sram_bytes=10 * 1024))

@@ -101,6 +101,8 @@ def _check(model: QuantizedModel, rows: int, fused: bool, chip: Limits = CHIP) -
     for (layer, name), tensor in tensors.items():
         want = _expected(trace, name)
         assert (layer, tensor.dtype, tensor.shape) == (0, want.dtype, want.shape), name
+        if name.startswith("scores"):  # of what a row looks at; the chip leaves most others out
+            tensor, want = np.tril(tensor), np.tril(want)
         np.testing.assert_array_equal(tensor, want, err_msg=name)
     np.testing.assert_array_equal(run.output, trace.resid2)
     assert not np.array_equal(trace.resid2, x)
