@@ -72,6 +72,8 @@ WRITING = --weights "$$WEIGHTS" --tokens "$$TOKENS" --temperature "$$TEMPERATURE
 
 # What tests need, but for whole frameworks (make oracles); about a minute to install, 850 MB.
 TEST_GROUPS = cluster emulator graphs report synth
+SUITE_GROUPS = published sentences
+ORACLE_GROUPS = oracles published
 REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "$$SHARD" \
   --changed "$$CHANGED" --scheduler "$$SCHEDULER" --hostile "$${HOSTILE:-0}" \
   $(if $(LIST),--list) $(if $(COV),--cov) $(if $(RESUME),--resume)
@@ -127,7 +129,7 @@ bench-docs: ## put the last bench run into docs/performance.md and lower the bar
 	@$(CLI) bench-docs --raise "$$RAISE"
 
 oracles: ## run the checks against PyTorch and transformers (installs PyTorch)
-	@"$$PYTHON" dev/bootstrap.py oracles
+	@"$$PYTHON" dev/bootstrap.py $(ORACLE_GROUPS)
 	@OMP_NUM_THREADS=1 "$$VENV" -m pytest -n "$$JOBS" --dist worksteal -o addopts=--import-mode=importlib -q \
 	  tests/oracles
 
@@ -136,14 +138,14 @@ quality: ## bits per byte and top-1 of the integer networks against float32 (ins
 	@$(CLI) quality --tier "$$TIER"
 
 regress: ## run a tier of tests in full: TIER= (smoke, full, nightly) [FILTER= SEEDS= COV= CHANGED= SCHEDULER= ...]
-	@"$$PYTHON" dev/bootstrap.py $(TEST_GROUPS)
+	@"$$PYTHON" dev/bootstrap.py $(TEST_GROUPS) $(SUITE_GROUPS)
 	@$(CLI) regress "$$TIER" $(RUN_OPTIONS) $(REGRESS_OPTIONS)
 
 report: setup ## write build/reports/index.html, one page with all results that there are
 	@$(CLI) report
 
 nightly: ## what takes minutes: all benchmarks, ResNet-50 on the RTL against golden and its bar
-	@"$$PYTHON" dev/bootstrap.py bench graphs
+	@"$$PYTHON" dev/bootstrap.py bench $(TEST_GROUPS) $(SUITE_GROUPS)
 	@$(CLI) bench full -j "$$JOBS"
 	@$(CLI) bench nightly -j "$$JOBS"
 	@NIGHTLY=1 "$$VENV" -m pytest -o addopts=--import-mode=importlib -q tests/suites

