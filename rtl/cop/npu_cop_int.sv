@@ -11,9 +11,9 @@ module npu_cop_int
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input cop_op_t op_i,  // the oldest instruction
-  input logic room_i,  // a level: an instruction may end
-  output cop_end_t end_o,  // in the first cycle of op_i with room, if it is an instruction of these
+  input  cop_op_t  op_i,    // the oldest instruction
+  output cop_end_t end_o,   // of op_i, if it is one of these
+  input  logic     ended_i, // pulse: op_i ends, of whichever unit it is
 
   input  logic        clear_i,  // pulse: the accumulator is 0 from the next cycle on
   input  logic        add_i,    // pulse: a sum is added; not with an instruction of these
@@ -63,8 +63,8 @@ module npu_cop_int
     endcase
   end
 
-  assign go    = op_i.valid && mine && room_i;
-  assign end_o = '{done: go, data: data, fault: '0};
+  assign go    = ended_i && mine;
+  assign end_o = '{ready: mine, data: data, fault: '0};
   assign acc_o = acc_q + addend_q;
 
   always_ff @(posedge clk_i) begin

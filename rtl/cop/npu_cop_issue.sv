@@ -6,6 +6,9 @@
 // a prefix of the queue and what it kills a suffix, so two rows of bits say it all, ones from the
 // oldest entry on; npu_cop_decide finds them. Behind an instruction that uses memory nothing is issued
 // until it has ended: it may fail, and the next one is refused then.
+//
+// The end of an instruction is known late in a cycle. It moves names and the oldest instruction, which
+// has a register of its own; what the others are to do stays in their places.
 
 module npu_cop_issue
   import npu_cop_pkg::*;
@@ -30,8 +33,8 @@ module npu_cop_issue
 
   // Execution
   output cop_op_t op_o,  // the oldest instruction; valid may come with the commit
-  // Of op_o, with its valid, on which it may depend; not done while room_o is low
-  input cop_end_t end_i,
+  input cop_end_t end_i,  // of op_o, whether it is valid or not
+  output logic ended_o,  // pulse: it ends
   output logic room_o,  // a level: the result register takes a result; depends on result_ready
 
   output logic awake_o,  // a level: an instruction that was accepted is inside, or a result
@@ -43,20 +46,27 @@ module npu_cop_issue
   typedef logic [HartIdWidth-1:0] hartid_t;
 
   typedef struct packed {
-    id_t              id;
+    id_t  id;
+    logic accepted;
+    logic on_memory;  // it is accepted and uses memory
+  } name_t;
+
+  typedef struct packed {
     hartid_t          hartid;
-    logic             accepted;
-    logic             on_memory;  // it is accepted and uses memory
     logic [31:0]      instr;
     cop_decoded_t     decoded;
     cop_unit_e        cop_unit;
-    logic             waits;      // its operands have not come
+    logic             waits;     // its operands have not come
     logic [2:0][31:0] rs;
-  } entry_t;
+  } work_t;
 
-  entry_t entries_q[Depth];  // oldest first
-  entry_t next[Depth + 1];  // with the instruction that is issued in this cycle, and its operands
-  entry_t incoming;
+  localparam int unsigned Places = Depth - 1;
+  localparam int unsigned PlaceW = (Places > 1) ? $clog2(Places) : 1;
+
+  name_t names_q[Depth], incoming_name;  // oldest first
+  work_t oldest_q, incoming;  // of the oldest one, of the one that is offered
+  work_t places_q[Places];  // of the others, in a ring
+  logic [PlaceW-1:0] second_q;  // place of the second oldest
   logic [Depth-1:0] there_q, committed_q;  // entries in use, and those that are committed
   logic accept;
   x_result_t result_q;
@@ -81,7 +91,7 @@ module npu_cop_issue
   always_comb begin
     uses_memory = 1'b0;
     for (int unsigned i = 0; i < Depth; i++) begin
-      if (there_q[i] && entries_q[i].on_memory) uses_memory = 1'b1;
+      if (there_q[i] && names_q[i].on_memory) uses_memory = 1'b1;
     end
   end
 
@@ -100,11 +110,13 @@ module npu_cop_issue
       };
 
   always_comb begin
-    incoming = '{
+    incoming_name = '{
         id: id_t'(x_req_i.issue.id),
-        hartid: hartid_t'(x_req_i.issue.hartid),
         accepted: accept,
-        on_memory: accept && decoded.element_bytes != '0,
+        on_memory: accept && decoded.element_bytes != '0
+    };
+    incoming = '{
+        hartid: hartid_t'(x_req_i.issue.hartid),
         instr: x_req_i.issue.instr,
         decoded: decoded,
         cop_unit: unit_of(decoded.op),
@@ -119,32 +131,76 @@ module npu_cop_issue
   // ---------------------------------------------------------------------------------------------
   // The queue, with operands that come behind the issue, in any order
   // ---------------------------------------------------------------------------------------------
+  name_t next_names[Depth + 1];  // with that of this cycle
+  work_t oldest, places[Places];  // with the operands of this cycle
+  logic pop;
+
+  // Place of an entry, the oldest one being 0; not of that one
+  function automatic logic [PlaceW-1:0] place(int unsigned age);
+    int unsigned index;
+    index = 32'(second_q) + age - 1;
+    return PlaceW'((index < Places) ? index : index - Places);
+  endfunction
+
+  // What an entry has to do, with operands that are its own
+  function automatic work_t delivered(work_t work, x_sources_t rs);
+    work_t found;
+    found = work;
+    found.waits = 1'b0;
+    for (int unsigned r = 0; r < 3; r++) begin
+      if (work.waits && work.decoded.register_read[r]) found.rs[r] = rs[r];
+    end
+    return found;
+  endfunction
+
   always_comb begin
-    for (int unsigned i = 0; i <= Depth; i++) begin
-      next[i] = (i < Depth && there_q[i%Depth]) ? entries_q[i%Depth] : incoming;
-      if (Split && i < Depth && there_q[i%Depth] && entries_q[i%Depth].waits &&
-          x_req_i.operands.valid && entries_q[i%Depth].id == id_t'(x_req_i.operands.id)) begin
-        next[i].waits = 1'b0;
-        for (int unsigned r = 0; r < 3; r++) begin
-          if (entries_q[i%Depth].decoded.register_read[r]) begin
-            next[i].rs[r] = x_req_i.operands.rs[r];
-          end
-        end
+    oldest = oldest_q;
+    places = places_q;
+    for (int unsigned i = 0; i < Depth; i++) begin
+      if (Split && there_q[i] && x_req_i.operands.valid &&
+          names_q[i].id == id_t'(x_req_i.operands.id)) begin
+        if (i == 0) oldest = delivered(oldest_q, x_req_i.operands.rs);
+        else places[place(i)] = delivered(places_q[place(i)], x_req_i.operands.rs);
       end
+    end
+    for (int unsigned i = 0; i <= Depth; i++) begin
+      next_names[i] = (i < Depth && there_q[i%Depth]) ? names_q[i%Depth] : incoming_name;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      for (int unsigned i = 0; i < Depth; i++) names_q[i] <= '0;
+      second_q <= '0;
+    end else begin
+      for (int unsigned i = 0; i < Depth; i++) begin
+        names_q[i] <= pop ? next_names[i+1] : next_names[i];
+      end
+      if (pop && there_q[1]) second_q <= place(2);
+    end
+  end
+
+  // An offer goes where it is once it is issued.
+  always_ff @(posedge clk_i) begin
+    oldest_q <= oldest;
+    if (!there_q[0] || pop) oldest_q <= there_q[1] ? places[second_q] : incoming;
+    for (int unsigned i = 0; i < Places; i++) places_q[i] <= places[i];
+    for (int unsigned i = 1; i < Depth; i++) begin
+      if (x_req_i.issue.valid && there_q[i-1] && !there_q[i]) places_q[place(i)] <= incoming;
     end
   end
 
   // ---------------------------------------------------------------------------------------------
   // Commit and kill
   // ---------------------------------------------------------------------------------------------
-  logic leads, pop;
+  logic leads;
   logic [Depth-1:0] under_way, there, committed;
   id_t [Depth-1:0] ids;
 
   always_comb begin
     for (int unsigned i = 0; i < Depth; i++) begin
-      ids[i]       = entries_q[i].id;
-      under_way[i] = there_q[i] && entries_q[i].accepted;
+      ids[i]       = names_q[i].id;
+      under_way[i] = there_q[i] && names_q[i].accepted;
     end
   end
 
@@ -158,7 +214,7 @@ module npu_cop_issue
     .commit_kill_i (x_commit_i.kill),
     .commit_id_i   (id_t'(x_commit_i.id)),
     .offer_i       (x_req_i.issue.valid),
-    .offer_id_i    (incoming.id),
+    .offer_id_i    (incoming_name.id),
     .issue_i       (x_req_i.issue.valid && answer.ready),
     .there_i       (there_q),
     .under_way_i   (under_way),
@@ -178,26 +234,27 @@ module npu_cop_issue
   // The oldest instruction. Its operands must have been there a cycle ago; a commit that names it may
   // be new.
   // ---------------------------------------------------------------------------------------------
-  logic ready_to_go;
+  logic ready_to_go, may_go;
 
   assign ready_to_go = there_q[0] && (committed_q[0] || leads);
-  assign op_o.valid = ready_to_go && entries_q[0].accepted && !entries_q[0].waits;
-  assign op_o.instr = entries_q[0].instr;
-  assign op_o.decoded = entries_q[0].decoded;
-  assign op_o.cop_unit = entries_q[0].cop_unit;
-  assign op_o.rs = entries_q[0].rs;
+  assign op_o.valid = ready_to_go && names_q[0].accepted && !oldest_q.waits;
+  assign op_o.instr = oldest_q.instr;
+  assign op_o.decoded = oldest_q.decoded;
+  assign op_o.cop_unit = oldest_q.cop_unit;
+  assign op_o.rs = oldest_q.rs;
   assign room_o = !result_q.valid || x_req_i.result_ready;
-  assign pop = ready_to_go && (!entries_q[0].accepted || end_i.done);
+  // Whether it could end is known before whether the host lets it.
+  assign may_go = !names_q[0].accepted || (!oldest_q.waits && room_o && end_i.ready);
+  assign pop = ready_to_go && may_go;
+  assign ended_o = pop && names_q[0].accepted;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       there_q     <= '0;
       committed_q <= '0;
-      for (int unsigned i = 0; i < Depth; i++) entries_q[i] <= '0;
     end else begin
       there_q     <= there;
       committed_q <= committed;
-      for (int unsigned i = 0; i < Depth; i++) entries_q[i] <= pop ? next[i+1] : next[i];
     end
   end
 
@@ -207,15 +264,14 @@ module npu_cop_issue
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       result_q <= '0;
-    end else if (end_i.done) begin
-      result_q.valid <= 1'b1;
-      result_q.id    <= x_id_t'(entries_q[0].id);
-      result_q.hartid <= x_hartid_t'(entries_q[0].hartid);
-      result_q.rd    <= entries_q[0].instr[11:7];
-      result_q.we    <= entries_q[0].decoded.writeback;
-      result_q.data  <= entries_q[0].decoded.writeback ? end_i.data : '0;
-    end else if (x_req_i.result_ready) begin
-      result_q.valid <= 1'b0;
+    end else if (room_o) begin
+      // Data may be there before the end.
+      result_q.valid <= ended_o;
+      result_q.id    <= x_id_t'(names_q[0].id);
+      result_q.hartid <= x_hartid_t'(oldest_q.hartid);
+      result_q.rd    <= oldest_q.instr[11:7];
+      result_q.we    <= oldest_q.decoded.writeback;
+      result_q.data  <= oldest_q.decoded.writeback ? end_i.data : '0;
     end
   end
 
@@ -234,9 +290,6 @@ module npu_cop_issue
   IdsFit_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni) wide == '0)
   else $error("npu_cop_issue: an identifier is wider than IdWidth or HartIdWidth");
-  OnlyWhenAsked_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni) end_i.done |-> op_o.valid && room_o)
-  else $error("npu_cop_issue: an instruction ends that is not there, or without room");
   NoHoles_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni)
                    (there_q & (there_q + 1'b1)) == '0 && (committed_q & (committed_q + 1'b1)) == '0)

@@ -60,17 +60,45 @@ module npu_cop_pieces
   // ---------------------------------------------------------------------------------------------
   // The pair of chunks that is dealt
   // ---------------------------------------------------------------------------------------------
+  typedef struct packed {
+    logic [63:0] a, b;
+    logic [4:0] count;  // elements that are left of the pair
+    logic [4:0] size;  // of the piece
+  } waiting_t;
+
   logic [127:0] a_q, b_q;
   logic [4:0] pair_q, most_q;  // elements that are left of it, and of the largest piece
-  logic failed_q, take, last;
+  logic failed_q, dealt, taken, take, last;
+  waiting_t waiting, oldest;
 
-  assign piece_o = '{valid: pair_q != '0, a: a_q, b: b_q, count: pair_q};
-  assign size_o = last ? pair_q : most_q;
-  assign take = piece_o.valid && ready_i;
-  assign last = pair_q <= most_q;
+  assign dealt   = pair_q != '0;
+  assign last    = pair_q <= most_q;
+  assign take    = dealt && taken;
+  assign waiting = '{a: a_q[63:0], b: b_q[63:0], count: pair_q, size: last ? pair_q : most_q};
+
+  // Whether a unit takes a piece is known late. Those that do not take every piece take 8 bytes of
+  // either operand at most.
+  npu_skid_buffer #(
+    .DataT(waiting_t)
+  ) u_piece (
+    .clk_i,
+    .rst_ni,
+    .flush_i(start_i || drop_i),
+    .valid_i(dealt),
+    .ready_o(taken),
+    .data_i (waiting),
+    .valid_o(piece_o.valid),
+    .ready_i,
+    .data_o (oldest)
+  );
+
+  assign piece_o.a = {a_q[127:64], oldest.a};
+  assign piece_o.b = {b_q[127:64], oldest.b};
+  assign piece_o.count = oldest.count;
+  assign size_o = oldest.size;
   assign load = left_q != '0 && !failed_q && !stop_i && !drop_i &&
                 (chunk_i[0].valid || !reads_i[0]) && (chunk_i[1].valid || !reads_i[1]) &&
-                (!piece_o.valid || (take && last));
+                (!dealt || (take && last));
   assign ready_o = load;
 
   always_ff @(posedge clk_i) begin
@@ -114,6 +142,12 @@ module npu_cop_pieces
   end
 
   assign failed_o = failed_q;
-  assign done_o   = pair_q == '0 && (left_q == '0 || failed_q || stop_i);
+  assign done_o   = !piece_o.valid && (left_q == '0 || failed_q || stop_i);
+
+`ifndef SYNTHESIS
+  WideIsTaken_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni) piece_o.valid && most_i[4] |-> ready_i)
+  else $error("npu_cop_pieces: a piece of 16 bytes has to wait");
+`endif
 
 endmodule

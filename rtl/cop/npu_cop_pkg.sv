@@ -142,11 +142,11 @@ package npu_cop_pkg;
     logic [31:0] index;  // elements completed
   } cop_fault_t;
 
-  // The end of an instruction
+  // What an instruction would end with
   typedef struct packed {
-    logic        done;   // it ends in this cycle
-    logic [31:0] data;   // its result, with done
-    cop_fault_t  fault;  // its fault, with done
+    logic        ready;  // it ends in this cycle, if it is valid and its result has room
+    logic [31:0] data;   // its result, with ready
+    cop_fault_t  fault;  // its fault, with ready
   } cop_end_t;
 
   // ---------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ package npu_cop_pkg;
 
   // Elements for a unit
   typedef struct packed {
-    logic         valid;  // stays until taken, stable
+    logic         valid;  // stays until taken; the lower 8 bytes of a and b, and count, are stable
     logic [127:0] a;      // of the first operand, the first element lowest
     logic [127:0] b;      // of the second one
     logic [4:0]   count;  // how many there are; a unit takes no more than it can

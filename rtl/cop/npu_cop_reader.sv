@@ -50,8 +50,8 @@ module npu_cop_reader
   // ---------------------------------------------------------------------------------------------
   logic [28:0] next_q;  // word to ask for; the highest bit says that the address space has ended
   logic [WordsW-1:0] left_q;  // words to ask for
-  logic [OpenW-1:0] open_q;  // words asked for and not used
-  logic more_q, denied_q, denied, asks, last_burst, pop;  // more_q: there are words to ask for
+  logic [OpenW-1:0] open_q;  // words asked for and not used, but for the last one
+  logic more_q, denied_q, denied, asks, last_burst, pop, pop_q;  // more_q: there are words to ask for
   logic [3:0] to_block, words;
 
   assign to_block = 4'(Block) - {1'b0, next_q[2:0]};
@@ -67,14 +67,17 @@ module npu_cop_reader
       left_q   <= '0;
       more_q   <= 1'b0;
       open_q   <= '0;
+      pop_q    <= 1'b0;
       denied_q <= 1'b0;
     end else if (range_i.start) begin
       next_q   <= {1'b0, range_i.addr[31:4]};
       left_q   <= WordsW'((CountBits'(range_i.addr[3:0]) + range_i.bytes + CountBits'(15)) >> 4);
       more_q   <= 1'b1;
       open_q   <= '0;
+      pop_q    <= 1'b0;
       denied_q <= 1'b0;
     end else begin
+      pop_q <= pop;
       if (denied) denied_q <= 1'b1;
       if (read_i.ready) begin
         next_q <= next_q + 29'(words);
@@ -82,7 +85,7 @@ module npu_cop_reader
       end
       // What a failure has left must not be asked for beside the next instruction.
       if (stop_i || (read_i.ready && last_burst)) more_q <= 1'b0;
-      open_q <= open_q + (read_i.ready ? OpenW'(words) : '0) - OpenW'(pop);
+      open_q <= open_q + (read_i.ready ? OpenW'(words) : '0) - OpenW'(pop_q);
     end
   end
 

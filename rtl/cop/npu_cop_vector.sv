@@ -45,8 +45,8 @@ module npu_cop_vector
   // A factor that does not fit 24 bits saturates every byte but 0, as the nearest one that does.
   // ---------------------------------------------------------------------------------------------
   logic [15:0] is_there;  // elements of the piece
-  logic scales;
-  logic [23:0] factor;
+  logic scales, scales_q;
+  logic [23:0] factor, factor_q;
   logic [15:0][31:0] products;
 
   assign scales = unit_i == UnitScale;
@@ -54,12 +54,23 @@ module npu_cop_vector
   assign factor   = (factor_i[31:23] == {9{factor_i[31]}}) ? factor_i[23:0]
       : {factor_i[31], {23{!factor_i[31]}}};
 
+  // Elements come later than their instruction.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      scales_q <= 1'b0;
+      factor_q <= '0;
+    end else begin
+      scales_q <= scales;
+      factor_q <= factor;
+    end
+  end
+
   for (genvar i = 0; i < 16; i++) begin : gen_product
     logic [7:0] b;
     assign b = piece_i.b[8*i+:8] & {8{is_there[i]}};
     if (i < 8) begin : gen_both
       logic [23:0] either;
-      assign either = scales ? factor : {{16{b[7]}}, b};
+      assign either = scales_q ? factor_q : {{16{b[7]}}, b};
       assign products[i] = 32'($signed(either)) * 32'($signed(piece_i.a[8*i+:8]));
     end else begin : gen_dot
       assign products[i] = 32'($signed(piece_i.a[8*i+:8])) * 32'($signed(b));
@@ -143,14 +154,6 @@ module npu_cop_vector
 
   assign sum_o = 64'($signed(sum_q));
 
-  always_comb begin
-    unique case (unit_i)
-      UnitFloatMax: result_o = any_nan_q ? FloatNan : order_key(word_q);
-      UnitMove:     result_o = group_o.data[31:0];
-      default:      result_o = word_q;
-    endcase
-  end
-
   // ---------------------------------------------------------------------------------------------
   // Bytes times the accumulator, in Q16.16, and elements that move
   // ---------------------------------------------------------------------------------------------
@@ -158,20 +161,40 @@ module npu_cop_vector
     return (x[15:7] == {9{x[15]}}) ? x[7:0] : {x[15], {7{!x[15]}}};
   endfunction
 
+  // Multipliers and saturation are not in one path.
+  logic group_valid_q;
+  logic [63:0] moved_q;
+  logic [7:0][15:0] scaled_q;
+
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      group_o <= '0;
+      group_valid_q <= 1'b0;
+      moved_q       <= '0;
+      scaled_q      <= '0;
     end else if (start_i || drop_i) begin
-      group_o.valid <= 1'b0;
+      group_valid_q <= 1'b0;
     end else if (go && group_go) begin
-      group_o.valid <= writes_i;
-      group_o.data  <= piece_i.a[63:0];
-      if (scales) begin
-        for (int unsigned i = 0; i < 8; i++) group_o.data[8*i+:8] <= saturated(products[i][31:16]);
-      end
+      group_valid_q <= writes_i;
+      moved_q       <= piece_i.a[63:0];
+      for (int unsigned i = 0; i < 8; i++) scaled_q[i] <= products[i][31:16];
     end else if (ready_i) begin
-      group_o.valid <= 1'b0;
+      group_valid_q <= 1'b0;
     end
+  end
+
+  always_comb begin
+    group_o = '{valid: group_valid_q, data: moved_q};
+    for (int unsigned i = 0; i < 8; i++) begin
+      if (scales_q) group_o.data[8*i+:8] = saturated(scaled_q[i]);
+    end
+  end
+
+  always_comb begin
+    unique case (unit_i)
+      UnitFloatMax: result_o = any_nan_q ? FloatNan : order_key(word_q);
+      UnitMove:     result_o = moved_q[31:0];
+      default:      result_o = word_q;
+    endcase
   end
 
 endmodule

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """FIFOs alone, against queues: order, full and empty, both at once, flush, several readers.
 
-Also a queue whose reader sees all entries, and the clock of a block that sleeps, against a count of
-its edges.
+Also a queue whose reader sees all entries, a skid buffer, and the clock of a block that sleeps,
+against a count of its edges.
 """
 
 from __future__ import annotations
@@ -199,6 +199,25 @@ async def unit_cells_window(dut: Dut) -> None:
             entries.append(word >> 16)
         full += not ready
     assert full > 100, f"the window was full in {full} cycles only"
+
+
+@cocotb.test
+async def unit_cells_skid(dut: Dut) -> None:
+    """What comes goes straight on; where it is not taken one waits, and nothing is lost."""
+    unit = UnitBench.of(dut)
+    rows = driven(unit.random, 20_000)
+    shown = (await play(unit, rows))[:, len(DEPTHS) + READERS + 2]
+    waits: list[int] = []
+    full = through = 0
+    for cycle, (word, seen) in enumerate(zip(rows[:, 0].tolist(), shown.tolist(), strict=True)):
+        push, takes, flush = pushed(word), bool(word >> 2 & 1), bool(word & 2)
+        entries = waits or ([] if push is None else [push])
+        check("skid buffer", cycle, not waits, entries, seen)
+        full += bool(waits)
+        through += not waits and push is not None and takes
+        waits = [] if takes or flush else entries
+    assert full > 1_000, f"an entry waited in {full} cycles only"
+    assert through > 1_000, f"{through} entries only went straight on"
 
 
 @cocotb.test

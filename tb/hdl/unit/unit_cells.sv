@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bench of the queues: FIFOs of several depths with and without flush, one with three readers, and one
-// whose reader sees all entries, all with the same input. What an entry carries when it is not valid is of no interest. And of a block's
-// clock: its edges are counted.
+// Bench of the queues: FIFOs of several depths with and without flush, one with three readers, one
+// whose reader sees all entries, and a skid buffer, all with the same input. What an entry carries when
+// it is not valid is of no interest. And of a block's clock: its edges are counted.
 
 module unit_cells;
 
@@ -157,6 +157,24 @@ module unit_cells;
           default: '0
       };
 
+  localparam int unsigned Skid = NumFifos + NumReaders + 2;
+
+  npu_skid_buffer #(
+    .DataT(logic [15:0])
+  ) u_skid (
+    .clk_i  (clk),
+    .rst_ni (rst_n),
+    .flush_i(drive.flush),
+    .valid_i(drive.valid),
+    .ready_o(observed[Skid].ready),
+    .data_i (drive.data),
+    .valid_o(observed[Skid].valid),
+    .ready_i(drive.ready[0]),
+    .data_o (observed[Skid].data)
+  );
+  assign observed[Skid].unused = '0;
+  assign observed[Skid].count  = '0;
+
   logic block_clk;
   logic [15:0] edges_q;
 
@@ -173,6 +191,5 @@ module unit_cells;
   end
 
   assign observed[NumFifos+NumReaders] = '{data: edges_q, default: '0};
-  assign observed[11:NumFifos+NumReaders+2] = '0;
 
 endmodule
