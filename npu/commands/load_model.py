@@ -31,8 +31,9 @@ from weights.checkpoint import Checkpoint, CheckpointError, CheckpointShape, che
 from weights.encoder_importer import is_encoder, load_any_encoder
 from weights.formats.recipe import INT8_WEIGHTS, WeightRecipe
 from weights.importer import load_checkpoint, load_shape
+from weights.kept_loss import kept_loss
 from weights.limits import ModelError
-from weights.loss import Integers, Loss, LossError, check_loss, import_rows, measure_loss
+from weights.loss import Integers, Loss, LossError, check_loss, import_rows
 from weights.model import QuantizedModel
 from weights.quantize import quantize_loaded
 from weights.sink import behind_sink
@@ -262,7 +263,7 @@ def load(
     with step("measuring what the integers lose", far.text, console):
         sink = None if model.sink is None else model.sink.token
         rows = import_rows(checkpoint, tokenizer, sink)
-        loss = measure_loss(checkpoint, model, rows, integers, far.counter("rows", len(rows)))
+        loss = kept_loss(checkpoint, model, rows, integers, far.counter("rows", len(rows)))
     if not accept_loss:
         check_loss(name, loss)
     for warning in loss.warnings:
