@@ -20,6 +20,23 @@ CONTROL, USER = 3, 4
 """Types of tokens that are found in a text before it is cut: special ones and others."""
 END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
 """What names tokens that end a text, a turn or a message."""
+END_TEXTS = (
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<end_of_turn>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<EOT>",
+    "_<EOT>",
+    "<｜end▁of▁sentence｜>",  # noqa: RUF001 (as DeepSeek writes it)
+    "<end_of_utterance>",
+    "<|eom_id|>",
+)
+"""Special tokens that end them by what they are called, for converters write eos_token_id alone.
+
+llama.cpp knows the same ones (llama-vocab.cpp).
+"""
 SPECIAL = {"bos": "bos_token", "eos": "eos_token", "unknown": "unk_token", "padding": "pad_token"}
 """Special tokens by their key and by the name that transformers gives them."""
 
@@ -110,7 +127,7 @@ def tokenizer_of(path: Path) -> tuple[Any, list[int]]:
         raise GgufTokenizerError(
             f"{path}: the tokenizer cannot be read: {' '.join(str(error).split())}"
         ) from error
-    return found, [given.of(key, int) for key in END_KEYS if given.has(key)]
+    return found, given.ends()
 
 
 class _Metadata:
@@ -145,6 +162,21 @@ class _Metadata:
 
     def vocabulary(self) -> dict[str, int]:
         return {token: index for index, token in enumerate(self.tokens)}
+
+    def kinds(self) -> list[Any]:
+        """Return the type of each token."""
+        return self.by_token("token_type", [1] * len(self.tokens))
+
+    def ends(self) -> list[int]:
+        """Return the ids that end a text, a turn or a message: those named, then those known."""
+        named = [self.of(key, int) for key in END_KEYS if self.has(key)]
+        special = {
+            token: index
+            for index, (token, kind) in enumerate(zip(self.tokens, self.kinds(), strict=True))
+            if kind in (CONTROL, USER)
+        }
+        known = [special[text] for text in END_TEXTS if text in special]
+        return list(dict.fromkeys(named + known))
 
     def special(self, name: str) -> str | None:
         """Return the text of a special token."""
@@ -209,7 +241,7 @@ def _completed(found: Any, given: _Metadata, *, bos: bool) -> Any:  # noqa: ANN4
     from tokenizers.processors import TemplateProcessing
     from transformers import PreTrainedTokenizerFast
 
-    kinds = given.by_token("token_type", [1] * len(given.tokens))
+    kinds = given.kinds()
     for kind, special in ((CONTROL, True), (USER, False)):
         found.add_tokens(
             [

@@ -32,6 +32,8 @@ TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")
 END_FILES = ("generation_config.json", "config.json")
 """Where a checkpoint names its end tokens; the first that does counts."""
 BYTES = 256
+ANSWER = "Tessera answers"
+"""What a chat template is given to see what it writes behind it."""
 
 
 class TokenizerError(ValueError):
@@ -56,6 +58,10 @@ class Tokenizer(Protocol):
     @property
     def chat_template(self) -> str | None:
         """How a conversation becomes a prompt, in Jinja; None if nothing says it."""
+
+    @property
+    def turn_end(self) -> int | None:
+        """Id of the token that the chat template writes behind an answer, None without."""
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a prompt.
@@ -101,7 +107,7 @@ class ByteTokenizer:
     """Ids are the bytes of UTF-8."""
 
     name = "bytes"
-    begin = end = None
+    begin = end = turn_end = None
     chat_template = None
 
     def encode(self, text: str) -> list[int]:
@@ -152,6 +158,30 @@ class TransformersTokenizer:
         """Id of the end token, None without."""
         found = self._tokenizer.eos_token_id
         return None if found is None else int(found)
+
+    @property
+    def turn_end(self) -> int | None:
+        """Id of the token that the chat template writes behind an answer, None without.
+
+        Not everything that chats says so elsewhere: the ends of Gemma's and Phi's configurations
+        are often those of a text alone.
+        """
+        if self.chat_template is None:
+            return None
+        turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": ANSWER}]
+        try:
+            text = str(self._tokenizer.apply_chat_template(turns, tokenize=False))
+        except Exception:  # it takes no such turns, or none at all; a conversation says why
+            return None
+        behind = text.rpartition(ANSWER)[2].lstrip()
+        if behind == text.lstrip():
+            return None
+        tokens = {
+            str(token): int(index)
+            for index, token in self._tokenizer.added_tokens_decoder.items()
+            if str(token).strip() and behind.startswith(str(token))
+        }
+        return tokens[max(tokens, key=len)] if tokens else None
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of a prompt, with whatever the tokenizer puts in front of one."""
@@ -231,7 +261,7 @@ class GgufTokenizer(TransformersTokenizer):
     """The tokenizer in a GGUF file.
 
     Attributes:
-        ends: ids that the file names as ends of a text.
+        ends: ids that the file names, or that are known, as ends of a text or a turn.
     """
 
     def __init__(self, path: Path) -> None:
@@ -276,9 +306,9 @@ def end_tokens(folder: Path | None, tokenizer: Tokenizer, vocab: int) -> list[in
     """Return the ids that end a text, the one to stop at first; [] for none.
 
     The configuration of the checkpoint names one or several, and so does a GGUF file; a tokenizer
-    has at most one of its own. The
-    tokenizer's own goes first where it is among them. Ids outside the vocabulary never come and
-    are left out.
+    has at most one of its own, and a chat template writes one behind an answer. That one goes
+    first, for a chat ends there and nowhere else, then the tokenizer's own where it is among
+    them. Ids outside the vocabulary never come and are left out.
 
     Raises:
         TokenizerError: eos_token_id is no id and no list of ids.
@@ -289,6 +319,8 @@ def end_tokens(folder: Path | None, tokenizer: Tokenizer, vocab: int) -> list[in
     own = tokenizer.end
     if own is not None and (own in ends or not ends):
         ends = [own, *ends]
+    if (turn := tokenizer.turn_end) is not None:
+        ends = [turn, *ends]
     return [end for end in dict.fromkeys(ends) if 0 <= end < vocab]
 
 

@@ -31,7 +31,7 @@ class Pairs:
     """A tokenizer of pairs of letters, 1 in front of every text."""
 
     name = "pairs"
-    begin = end = None
+    begin = end = turn_end = None
     chat_template = None
 
     def encode(self, text: str) -> list[int]:

@@ -106,6 +106,54 @@ def test_tokenizer_of_bytes_with_merges(tmp_path: Path) -> None:
     assert tokenizer.chat_template == "{{ messages }}"
 
 
+TURN = (
+    "{% for one in messages %}<|{{ one.role }}|>{{ one.content | trim }} <end_of_turn>\n"
+    "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("<end_of_turn>", "<|end|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>"),
+        *("<|end_of_text|>", "<EOT>", "_<EOT>", "<\uff5cend\u2581of\u2581sentence\uff5c>"),
+        "<end_of_utterance>",
+    ],
+)
+def test_ends_that_only_the_vocabulary_has(tmp_path: Path, text: str) -> None:
+    """As llama.cpp finds them, by their texts; a piece of usual text is none."""
+    tokens = ["<end>", text, *WORDS[2:]]
+    for kind, ends in ((3, [0, 1]), (4, [0, 1]), (1, [0])):
+        kinds = [3, kind, *[1] * (len(tokens) - 2)]
+        metadata = tokenizer_metadata(tokens=tokens, token_type=kinds, bos_token_id=None)
+        path = write_gguf(
+            random_checkpoint(SHAPES[2], 1), tmp_path / "model.gguf", metadata=metadata
+        )
+        assert end_tokens(path, load_tokenizer(path, 80), 80) == ends
+
+
+@pytest.mark.parametrize(
+    ("template", "ends"),
+    [
+        (None, [0, 1, 2]),
+        (TURN, [2, 0, 1]),
+        (TURN.replace("<end_of_turn>", "{{ eos_token }}"), [0, 1, 2]),
+        (TURN.replace("<end_of_turn>", "<unknown>"), [0, 1, 2]),
+        (TURN.replace("<end_of_turn>", "{{ raise_exception('no') }}"), [0, 1, 2]),
+        ("{{ messages[0].content }}<end_of_turn>", [0, 1, 2]),
+    ],
+)
+def test_end_of_an_answer(tmp_path: Path, template: str | None, ends: list[int]) -> None:
+    """What the chat template writes behind one goes first: the chip knows only that."""
+    tokens = ["<end>", "<|im_end|>", "<end_of_turn>", *WORDS[2:]]
+    metadata = tokenizer_metadata(
+        tokens=tokens, token_type=[3, 3, 3, *[1] * (len(tokens) - 3)], bos_token_id=None
+    )
+    metadata |= {} if template is None else {"tokenizer.chat_template": template}
+    path = write_gguf(random_checkpoint(SHAPES[2], 1), tmp_path / "model.gguf", metadata=metadata)
+    assert end_tokens(path, load_tokenizer(path, 80), 80) == ends
+
+
 def test_beginning_of_a_text(tmp_path: Path) -> None:
     """The token in front is there if the file says so, or says nothing and LLaMA 3 has it."""
     for says, cut, first in (

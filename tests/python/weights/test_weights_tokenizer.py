@@ -229,6 +229,23 @@ def test_end_tokens(tmp_path: Path, config: object, generation: object, ends: li
     assert end_tokens(tmp_path, tokenizer, 5) == ends
 
 
+@pytest.mark.parametrize(
+    ("generation", "ends"), [(None, [4, 0]), (0, [4, 0]), ([4, 0], [4, 0]), ([0, 3], [4, 0, 3])]
+)
+def test_end_that_only_the_chat_template_has(
+    tmp_path: Path, generation: object, ends: list[int]
+) -> None:
+    """A turn ends there, also where every configuration has the end of a text alone."""
+    folder = _word_folder(tmp_path)
+    fast = PreTrainedTokenizerFast.from_pretrained(folder, extra_special_tokens=["full"])
+    fast.chat_template = "{% for one in messages %}{{ one.content + 'full\n' }}{% endfor %}"
+    fast.save_pretrained(folder)
+    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": generation}))
+    tokenizer = load_tokenizer(folder, 5)
+    assert (tokenizer.end, tokenizer.turn_end) == (0, 4)
+    assert end_tokens(folder, tokenizer, 5) == ends
+
+
 def test_no_end_token(tmp_path: Path) -> None:
     """Bytes without a configuration never end."""
     assert end_tokens(None, ByteTokenizer(), 256) == []
