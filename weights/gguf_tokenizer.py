@@ -112,7 +112,20 @@ def tokenizer_of(path: Path) -> tuple[Any, list[int]]:
         GgufTokenizerError: there is none, or one of an unknown kind; names key, given, allowed.
         CheckpointError: the header is damaged.
     """
-    given = _Metadata(read_header(path, str(path)).metadata, str(path))
+    return built(read_header(path, str(path)).metadata, str(path))
+
+
+def built(metadata: dict[str, Any], source: str) -> tuple[Any, list[int]]:
+    """Return the tokenizer that metadata says, and the ids that end a text.
+
+    Args:
+        metadata: of a file, by key.
+        source: what messages call it.
+
+    Raises:
+        GgufTokenizerError: there is none, or one of an unknown kind; names key, given, allowed.
+    """
+    given = _Metadata(metadata, source)
     kind = given.of("model", str)
     builders: dict[str, Callable[[_Metadata], Any]] = {"gpt2": _of_bytes, "llama": _of_pieces}
     if kind not in builders:
@@ -125,7 +138,7 @@ def tokenizer_of(path: Path) -> tuple[Any, list[int]]:
         raise
     except Exception as error:  # whatever the library makes of a vocabulary
         raise GgufTokenizerError(
-            f"{path}: the tokenizer cannot be read: {' '.join(str(error).split())}"
+            f"{source}: the tokenizer cannot be read: {' '.join(str(error).split())}"
         ) from error
     return found, given.ends()
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from weights.checkpoint import CheckpointError
-from weights.gguf_tokenizer import GgufTokenizerError, tokenizer_of
+from weights.gguf_tokenizer import GgufTokenizerError, built, tokenizer_of
+from weights.sentencepiece_tokenizer import MODEL, SentencePieceError, metadata_of
 
 TOKENIZER_FILES = (
     "tokenizer.json",
@@ -29,6 +30,9 @@ TOKENIZER_FILES = (
 """What a folder or a hub snapshot may hold of a tokenizer."""
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")
 """Any one of these makes a tokenizer."""
+CONFIG = "tokenizer_config.json"
+CLASSES = ("LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer")
+"""Classes of tokenizers that are read from sentencepiece's files; texts begin with a token."""
 END_FILES = ("generation_config.json", "config.json")
 """Where a checkpoint names its end tokens; the first that does counts."""
 BYTES = 256
@@ -244,17 +248,55 @@ class FolderTokenizer(TransformersTokenizer):
         """Load it.
 
         Raises:
-            TokenizerError: transformers cannot read it.
+            TokenizerError: it cannot be read, or what is there does not say what it is.
         """
-        from transformers import AutoTokenizer
+        alone = (folder / MODEL).is_file() and not (folder / "tokenizer.json").is_file()
+        super().__init__(_of_sentencepiece(folder) if alone else _of_transformers(folder))
 
-        try:
-            found = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        except Exception as error:  # whatever transformers makes of the user's files
+
+def _of_transformers(folder: Path, name: str = "AutoTokenizer", **options: object) -> Any:  # noqa: ANN401
+    import transformers
+
+    try:
+        kind = getattr(transformers, name)
+        return kind.from_pretrained(folder, local_files_only=True, **options)
+    except Exception as error:  # whatever transformers makes of the user's files
+        raise TokenizerError(f"{folder}: the tokenizer cannot be read: {_said(error)}") from error
+
+
+def _of_sentencepiece(folder: Path) -> Any:  # noqa: ANN401
+    """Return the tokenizer of a file of sentencepiece without a tokenizer.json.
+
+    AutoTokenizer guesses the class by the architecture then, also against the configuration, and
+    leaves out what the class puts in front of a text.
+    """
+    config = _content(folder, CONFIG)
+    given = config.get("tokenizer_class")
+    if given is None:
+        return _of_sentencepiece_alone(folder)
+    name = str(given).removesuffix("Fast")
+    if name not in CLASSES:
+        raise TokenizerError(
+            f"{folder}: {CONFIG} tokenizer_class: given {given!r}, allowed {', '.join(CLASSES)}, "
+            "or a tokenizer.json"
+        )
+    return _of_transformers(folder, name, add_bos_token=config.get("add_bos_token", True))
+
+
+def _of_sentencepiece_alone(folder: Path) -> Any:  # noqa: ANN401
+    """Return the tokenizer of a file of sentencepiece with nothing beside it but a template."""
+    for name in (CONFIG, "added_tokens.json"):
+        if (folder / name).is_file():
             raise TokenizerError(
-                f"{folder}: the tokenizer cannot be read: {_said(error)}"
-            ) from error
-        super().__init__(found)
+                f"{folder}: {CONFIG} tokenizer_class: given none beside {name}, allowed "
+                f"{', '.join(CLASSES)}, or a tokenizer.json"
+            )
+    try:
+        return built(metadata_of(folder), f"{folder / MODEL}")[0]
+    except (GgufTokenizerError, SentencePieceError) as error:
+        raise TokenizerError(str(error)) from error
+    except (OSError, ValueError) as error:
+        raise TokenizerError(f"{folder}: the tokenizer cannot be read: {_said(error)}") from error
 
 
 class GgufTokenizer(TransformersTokenizer):
@@ -326,19 +368,24 @@ def end_tokens(folder: Path | None, tokenizer: Tokenizer, vocab: int) -> list[in
 
 def _configured_ends(folder: Path | None, name: str) -> list[int]:
     """Return eos_token_id of a JSON file, [] if there is no file or no such entry."""
-    if folder is None or not (folder / name).is_file():
-        return []
-    try:
-        content = json.loads((folder / name).read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise TokenizerError(f"{folder}: {name} cannot be read: {error}") from error
-    given = content.get("eos_token_id") if isinstance(content, dict) else None
+    given = None if folder is None else _content(folder, name).get("eos_token_id")
     ids = given if isinstance(given, list) else [] if given is None else [given]
     if any(type(one) is not int for one in ids):
         raise TokenizerError(
             f"{folder}: {name} eos_token_id: given {given!r}, allowed an id or a list of ids"
         )
     return ids
+
+
+def _content(folder: Path, name: str) -> dict[str, Any]:
+    """Return the fields of a JSON file, none if there is no file or no such thing in it."""
+    if not (folder / name).is_file():
+        return {}
+    try:
+        content = json.loads((folder / name).read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise TokenizerError(f"{folder}: {name} cannot be read: {error}") from error
+    return content if isinstance(content, dict) else {}
 
 
 class TextStream:
