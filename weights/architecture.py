@@ -23,6 +23,7 @@ from weights.checkpoint import (
     Group,
     Tensors,
     expected_tensors,
+    in_line,
 )
 
 Factors = Mapping[str, float | npt.NDArray[np.float64]]
@@ -85,7 +86,7 @@ class Config:
         """Return the error for a field; `given` replaces the value of config.json."""
         shown = self.content.get(field) if given is None else given
         return CheckpointError(
-            f"{self.source}: {self.place(field)}: given {shown!r}, allowed {allowed}"
+            f"{self.source}: {in_line(self.place(field))}: given {shown!r}, allowed {allowed}"
         )
 
     def size(self, field: str, default: int) -> int:

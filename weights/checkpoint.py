@@ -40,6 +40,11 @@ class CheckpointError(ValueError):
     """A checkpoint is not found, incomplete, of another kind or damaged."""
 
 
+def in_line(name: str) -> str:
+    """Return a name out of a file as a message has it: what is no letter or sign, as its code."""
+    return name if name.isprintable() else repr(name)[1:-1]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointShape(Shape):
     """The shape of a float decoder, with the constants that computing in floats needs.

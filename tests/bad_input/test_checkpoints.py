@@ -230,6 +230,10 @@ LAYER_TYPES = {"sliding": ["sliding_attention"], "full": ["full_attention"]}
             r"rope_scaling.low_freq_factor: given None, allowed a number above 0",
         ),
         (
+            {"rope_scaling": {"type": "linear", "factor": 2.0, "a\n\x1b[31m": 3}},
+            r"rope_scaling.a\\n\\x1b\[31m: given 3, allowed no options but \['factor', ",
+        ),
+        (
             {"rope_scaling": {"type": "linear", "factor": 2.0}}
             | {"rope_parameters": ROPE | {"rope_type": "linear", "factor": 3.0}},
             r"rope_scaling: given .*, allowed the same as in rope_parameters, or one of both alone",
@@ -755,6 +759,7 @@ def test_other_files(folder: Path, data: bytes) -> None:
         ({"weight_map": {"a": "/b.safetensors"}}, r"given file '/b.safetensors', allowed the name"),
         ({"weight_map": {"a": "weights.bin"}}, r"given file 'weights.bin', allowed the name of a"),
         ({"weight_map": {"a": "b.safetensors"}}, r"shard b.safetensors is missing in"),
+        ({"weight_map": {"a": "b\n.safetensors"}}, r"shard b\\n.safetensors is missing in"),
     ],
 )
 def test_wrong_index(folder: Path, index: dict[str, object], message: str) -> None:

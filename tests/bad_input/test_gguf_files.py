@@ -127,6 +127,10 @@ METADATA: list[tuple[dict[str, Any], str]] = [
         {"llama.attention.temperature_scale": 0.1},
         r"temperature_scale: given 0\.1, allowed are no options of a llama but context_len",
     ),
+    (
+        {"llama.a\nb\x1b[31m\u202e": 3},
+        r"metadata llama\.a\\nb\\x1b\[31m\\u202e: given 3, allowed are no options of a llama but",
+    ),
     ({"llama.attention.causal": False}, r"attention\.causal: given False, allowed True"),
     (
         tokenizer_metadata(tokens=["x"] * 61),

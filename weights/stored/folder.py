@@ -19,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 
 from weights.architecture import Architecture, Config, Stored
 from weights.architectures import ARCHITECTURES
-from weights.checkpoint import CheckpointError, CheckpointShape
+from weights.checkpoint import CheckpointError, CheckpointShape, in_line
 from weights.encoders import ENCODERS
 from weights.stored import torch_pickle
 from weights.stored.form import StoredTensor
@@ -110,7 +110,9 @@ class FolderModel:
         for file in self._files():
             path = self.folder / file
             if not path.is_file():
-                raise CheckpointError(f"{self.source}: shard {file} is missing in {self.folder}")
+                raise CheckpointError(
+                    f"{self.source}: shard {in_line(file)} is missing in {self.folder}"
+                )
             if path.suffix == PICKLE_SUFFIX:
                 yield from torch_pickle.tensors_of(path, self.source)
                 continue

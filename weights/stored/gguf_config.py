@@ -15,7 +15,7 @@ import numpy as np
 
 from weights.architecture import Architecture, Config
 from weights.architectures import ARCHITECTURES
-from weights.checkpoint import CheckpointError
+from weights.checkpoint import CheckpointError, in_line
 from weights.rope_config import ORIGINAL, ROPE_THETA
 from weights.stored.gguf_header import GgufHeader
 
@@ -150,7 +150,8 @@ class _ConfigReader:
 
     def refusal(self, key: str, given: object, allowed: str) -> CheckpointError:
         return CheckpointError(
-            f"{self.source}: metadata {self.name}.{key}: given {given!r:.60}, allowed {allowed}"
+            f"{self.source}: metadata {self.name}.{in_line(key)}: given {given!r:.60}, allowed "
+            f"{allowed}"
         )
 
     def check_fixed(self) -> None:
