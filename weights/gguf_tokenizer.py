@@ -37,6 +37,8 @@ END_TEXTS = (
 
 llama.cpp knows the same ones (llama-vocab.cpp).
 """
+DEFAULT = "default"
+"""How llama.cpp cuts where a file does not say how."""
 SPECIAL = {"bos": "bos_token", "eos": "eos_token", "unknown": "unk_token", "padding": "pad_token"}
 """Special tokens by their key and by the name that transformers gives them."""
 
@@ -66,6 +68,7 @@ _LINES, _PATHS = (rf"| ?[^\s\p{{L}}\p{{N}}]+[\r\n{more}]*{_SPACES}" for more in 
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _ONE = rf"{_SHORT}|{_BEFORE}\p{{L}}+|\p{{N}}{_LINES}"
 _THREE = rf"{_SHORT}|{_BEFORE}\p{{L}}+|\p{{N}}{{1,3}}{_LINES}"
+_DEFAULT = (r"[\p{P}$+<=>^~|]+", _GPT2, r"\p{N}+", "[0-9][0-9][0-9]")
 _FALCON = (r"[\p{P}$+<=>^~|`]+", _GPT2, "[0-9][0-9][0-9]")
 _CODER = (
     r"[\r\n]",
@@ -83,6 +86,7 @@ def _cases(behind: str) -> str:
 
 
 _KINDS: tuple[tuple[Cut, tuple[str, ...]], ...] = (
+    (Cut(_DEFAULT), (DEFAULT,)),
     (Cut((_GPT2,)), ("gpt-2", "phi-2", "olmo", "mpt")),
     (Cut((r"\p{N}", _GPT2)), ("smollm", "starcoder", "refact", "command-r")),
     (
@@ -101,12 +105,19 @@ CUTS = {name: cut for cut, names in _KINDS for name in names}
 """By tokenizer.ggml.pre, as llama.cpp cuts (llama-vocab.cpp)."""
 
 
+NOT_SAID = (
+    f"{KEY}pre is missing: texts are cut as llama.cpp cuts them then, perhaps not as the model "
+    "was trained"
+)
+"""What is said of a file that does not say how texts are cut; older converters wrote such."""
+
+
 class GgufTokenizerError(ValueError):
     """A file has no tokenizer, or one that is not known."""
 
 
-def tokenizer_of(path: Path) -> tuple[Any, list[int]]:
-    """Return the tokenizer of a file, as transformers has them, and the ids that end a text.
+def tokenizer_of(path: Path) -> tuple[Any, list[int], tuple[str, ...]]:
+    """Return the tokenizer of a file, as transformers has them, the ids that end a text, warnings.
 
     Raises:
         GgufTokenizerError: there is none, or one of an unknown kind; names key, given, allowed.
@@ -115,8 +126,8 @@ def tokenizer_of(path: Path) -> tuple[Any, list[int]]:
     return built(read_header(path, str(path)).metadata, str(path))
 
 
-def built(metadata: dict[str, Any], source: str) -> tuple[Any, list[int]]:
-    """Return the tokenizer that metadata says, and the ids that end a text.
+def built(metadata: dict[str, Any], source: str) -> tuple[Any, list[int], tuple[str, ...]]:
+    """Return the tokenizer that metadata says, the ids that end a text, and warnings.
 
     Args:
         metadata: of a file, by key.
@@ -140,7 +151,8 @@ def built(metadata: dict[str, Any], source: str) -> tuple[Any, list[int]]:
         raise GgufTokenizerError(
             f"{source}: the tokenizer cannot be read: {' '.join(str(error).split())}"
         ) from error
-    return found, given.ends()
+    guessed = kind == "gpt2" and not given.has("pre")
+    return found, given.ends(), (NOT_SAID,) if guessed else ()
 
 
 class _Metadata:
@@ -201,7 +213,7 @@ def _of_bytes(given: _Metadata) -> Any:  # noqa: ANN401
     """Return a tokenizer of bytes that merges make tokens of."""
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-    name = given.of("pre", str, "none")
+    name = given.of("pre", str, DEFAULT)
     if name not in CUTS:
         raise given.refusal("pre", repr(name), str(list(CUTS)))
     cut = CUTS[name]

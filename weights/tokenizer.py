@@ -67,6 +67,10 @@ class Tokenizer(Protocol):
     def turn_end(self) -> int | None:
         """Id of the token that the chat template writes behind an answer, None without."""
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a user should know of its tokens."""
+
     def encode(self, text: str) -> list[int]:
         """Return the ids of a prompt.
 
@@ -113,6 +117,7 @@ class ByteTokenizer:
     name = "bytes"
     begin = end = turn_end = None
     chat_template = None
+    warnings = ()
 
     def encode(self, text: str) -> list[int]:
         """Return one id per byte."""
@@ -139,6 +144,8 @@ class ByteTokenizer:
 
 class TransformersTokenizer:
     """A tokenizer as transformers has them."""
+
+    warnings: tuple[str, ...] = ()
 
     def __init__(self, tokenizer: Any) -> None:  # noqa: ANN401
         self._tokenizer = tokenizer
@@ -313,7 +320,7 @@ class GgufTokenizer(TransformersTokenizer):
             TokenizerError: the file has none, or one of an unknown kind.
         """
         try:
-            found, self.ends = tokenizer_of(path)
+            found, self.ends, self.warnings = tokenizer_of(path)
         except (GgufTokenizerError, CheckpointError) as error:
             raise TokenizerError(str(error)) from error
         super().__init__(found)

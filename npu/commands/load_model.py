@@ -216,6 +216,12 @@ def planned(
     return plan_model(shape, limits, place, stream_bytes(shape, limits.edge, weights))
 
 
+def warn(name: str, warnings: Sequence[str], console: Console) -> None:
+    """Print what a user should know of a model."""
+    for warning in warnings:
+        console.print(f"warning: {name}: {warning}", markup=False, highlight=False, soft_wrap=True)
+
+
 def load(
     name: str,
     limits: Limits,
@@ -254,6 +260,7 @@ def load(
         vocab = checkpoint.shape.vocab
         tokenizer = load_tokenizer(checkpoint.place, vocab)
         ends = end_tokens(checkpoint.place, tokenizer, vocab)
+    warn(name, tokenizer.warnings, console)
     if texts is not None:
         texts.check(tokenizer, checkpoint.shape)
     far = Progress()
@@ -266,8 +273,7 @@ def load(
         loss = kept_loss(checkpoint, model, rows, integers, far.counter("rows", len(rows)))
     if not accept_loss:
         check_loss(name, loss)
-    for warning in loss.warnings:
-        console.print(f"warning: {name}: {warning}", markup=False, highlight=False, soft_wrap=True)
+    warn(name, loss.warnings, console)
     cap = checkpoint.shape.logit_cap
     del checkpoint  # takes twice what is made now
     with step("compiling the model for the chip", console=console):

@@ -18,7 +18,7 @@ import numpy as np
 from rich.console import Console
 
 from golden.decoder import BlockTrace, forward_rows, forward_trace
-from npu.commands.load_model import opened
+from npu.commands.load_model import opened, warn
 from npu.commands.progress import Progress, step
 from npu.tables import FitTable
 from weights.calibrate import model_of, scales_for
@@ -156,6 +156,7 @@ def evaluate(
         check_generation(shape)
         checkpoint = read()
         tokenizer = load_tokenizer(checkpoint.place, checkpoint.shape.vocab)
+    warn(name, tokenizer.warnings, console)
     far = Progress()
     with step("measuring activations and quantising", far.text, console):
         model = quantize_loaded(checkpoint, weights, far.advance)

@@ -29,6 +29,7 @@ GPT4O = (
 )
 TEKKEN = (rf"{BEFORE}{UPPER}*{LOWER}+|{BEFORE}{UPPER}+{LOWER}*|\p{{N}}{PATHS}",)
 LLAMA_CPP: dict[str, tuple[str, ...]] = {
+    "default": (r"[\p{P}\$\+<=>\^~\|]+", *GPT2, r"\p{N}+", "[0-9][0-9][0-9]"),
     **dict.fromkeys(("gpt-2", "phi-2", "olmo", "mpt"), GPT2),
     **dict.fromkeys(("smollm", "starcoder", "refact", "command-r"), (r"\p{N}", *GPT2)),
     **dict.fromkeys(("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral"), LLAMA3),
@@ -75,10 +76,26 @@ def test_words(tmp_path: Path, name: str) -> None:
         tmp_path / "model.gguf",
         metadata=tokenizer_metadata(pre=name, add_bos_token=None),
     )
-    tokenizer, _ = tokenizer_of(file)
+    tokenizer, _, warnings = tokenizer_of(file)
+    assert not warnings
     backend = tokenizer.backend_tokenizer
     for text in TEXTS:
         cut = backend.pre_tokenizer.pre_tokenize_str(text)
         found = [text[slice(*place)] for _, place in cut]
         assert found == words_of(name, text)
     assert (tokenizer.encode("a")[0] == 1) == (name in LIKE["begins"])
+
+
+def test_a_file_that_does_not_say_how(tmp_path: Path) -> None:
+    """It is cut by default, and a warning says that it was guessed."""
+    cuts = []
+    for pre in ("default", None):
+        file = write_gguf(
+            random_checkpoint(shape_of("llama", layers=1, vocab=60), 1),
+            tmp_path / "model.gguf",
+            metadata=tokenizer_metadata(pre=pre),
+        )
+        tokenizer, _, warnings = tokenizer_of(file)
+        cuts.append(tokenizer.backend_tokenizer.pre_tokenizer.pre_tokenize_str(TEXTS[3]))
+        assert [one[:29] for one in warnings] == ["tokenizer.ggml.pre is missing"] * (pre is None)
+    assert cuts[0] == cuts[1]

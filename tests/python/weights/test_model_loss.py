@@ -33,6 +33,7 @@ class Pairs:
     name = "pairs"
     begin = end = turn_end = None
     chat_template = None
+    warnings = ()
 
     def encode(self, text: str) -> list[int]:
         """Return 1 and an id for each two letters."""

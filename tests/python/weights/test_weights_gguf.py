@@ -288,3 +288,18 @@ def test_commands(tmp_path: Path, options: list[str], monkeypatch: pytest.Monkey
     assert command_line.main(["compile", str(path), "-o", str(output), *options]) == 0
     assert output.exists()
     assert command_line.main(["inspect", str(path)]) == 0
+
+
+def test_a_cut_that_is_not_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command says that it was guessed, and goes on."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    shape = shape_of("llama", hidden=16, heads=1, layers=1, ffn=16, vocab=60, context=16)
+    for pre in (None, "default"):
+        more = tokenizer_metadata(pre=pre)
+        path = write_gguf(random_checkpoint(shape, 1), tmp_path / "model.gguf", metadata=more)
+        output = str(tmp_path / "out")
+        assert command_line.main(["compile", str(path), "-o", output, "--accept-loss"]) == 0
+        said = f"warning: {path}: tokenizer.ggml.pre is missing: texts are cut"
+        assert (said in capsys.readouterr().err) == (pre is None)
