@@ -19,9 +19,12 @@ from npu.driver.chip import Chip
 from npu.driver.errors import DeviceError
 from spec.regs import NO_TOKEN, StartState
 
+MOST_ENDS = 1
+"""End tokens that the chip compares by itself; register EOS holds one."""
+
 
 class PromptError(ValueError):
-    """A prompt, or a number of tokens after it, that the model cannot take."""
+    """A prompt, a number of tokens after it, or end tokens that model or chip cannot take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,19 @@ def check_count(count: int, prompt: int, context: int) -> None:
         )
 
 
+def check_ends(ends: Collection[int], vocab: int) -> None:
+    """Raise PromptError unless the chip can stop at each of these tokens."""
+    if len(ends) > MOST_ENDS:
+        raise PromptError(
+            f"end tokens: given {len(ends)} ({', '.join(map(str, ends))}), allowed up to "
+            f"{MOST_ENDS}, which the chip's register EOS holds; a host that picks the tokens stops "
+            "at any"
+        )
+    for end in ends:
+        if not 0 <= end < vocab:
+            raise PromptError(f"end tokens: given {end}, allowed 0 to {vocab - 1}")
+
+
 @dataclass(frozen=True, slots=True)
 class Generated:
     """What came out.
@@ -94,16 +110,24 @@ class Generated:
     cycles: list[int]
 
 
-async def greedy(chip: Chip, plan: PromptPlan, count: int, end: int | None = None) -> Generated:
+async def greedy(chip: Chip, plan: PromptPlan, count: int, ends: Collection[int] = ()) -> Generated:
     """Return up to `count` tokens, each the most likely one; one start, no host in between.
+
+    Args:
+        chip: with the plan's memory in place.
+        plan: of the prompt.
+        count: tokens at most.
+        ends: the token after which it is over, if there is one.
 
     Raises:
         ProgramFailed: the chip reports an error.
         DeviceError: the chip did not do what it reported.
-        PromptError: so many tokens do not fit the context.
+        PromptError: so many tokens do not fit the context, or there are more ends than the chip
+            compares.
     """
     plan.check_count(count)
-    launch = replace(plan.greedy, loop_left=count - 1, eos=NO_TOKEN if end is None else end)
+    check_ends(ends, plan.vocab)
+    launch = replace(plan.greedy, loop_left=count - 1, eos=next(iter(ends), NO_TOKEN))
     finish = await chip.execute(launch)
     tokens = finish.last.out_count
     if not 1 <= tokens <= count:

@@ -26,7 +26,7 @@ from npu.commands.progress import step
 from npu.commands.text_display import Display, display
 from npu.compiler import ideal
 from npu.compiler.model import Place
-from npu.driver.generate import PromptPlan, check_count
+from npu.driver.generate import MOST_ENDS, PromptPlan, check_count
 from npu.driver.sampling import Sampler, SamplingError
 from npu.planner.placement import Placement
 from npu.tables import FitTable, pairs
@@ -239,7 +239,7 @@ def check(
     `count` tokens are right, fewer only up to an end token: the first one that the model names if
     the chip picks by itself.
     """
-    ends = loaded.ends[:1] if sampling is None else loaded.ends
+    ends = loaded.ends[:MOST_ENDS] if sampling is None else loaded.ends
     done = len(simulated.ids)
     stop = next((at for at, one in enumerate(simulated.ids, 1) if one in ends), count)
     if done != stop:

@@ -40,7 +40,7 @@ async def generate_text(dut: Dut) -> None:
     if request["stepped"]:
         generated = await _stepped(chip, plan, count, ends, run_dir)
     elif request["sampling"] is None:
-        generated = await generate.greedy(chip, plan, count, ends[0] if ends else None)
+        generated = await generate.greedy(chip, plan, count, ends[: generate.MOST_ENDS])
     else:
         generated = await _sampled(chip, plan, request, run_dir)
     _save(run_dir, generated, chip.finishes)

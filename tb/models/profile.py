@@ -22,7 +22,7 @@ from npu.commands.progress import step
 from npu.commands.text_display import display
 from npu.compiler import CompiledProgram, Shape, ideal
 from npu.compiler.ideal import LeastWork
-from npu.driver.generate import PromptPlan
+from npu.driver.generate import MOST_ENDS, PromptPlan
 from npu.planner.placement import Placement
 from npu.tables import FitTable
 from spec.isa.generated import Opcode
@@ -138,7 +138,7 @@ def run(
             plan,
             placement.pieces,
             count=count,
-            ends=loaded.ends[:1],
+            ends=loaded.ends[:MOST_ENDS],
             limit=generate.SLACK * generate.ideal_cycles(loaded, len(ids), 2) + generate.START,
             name=place,
             memory_end=placement.end,

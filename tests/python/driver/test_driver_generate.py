@@ -74,9 +74,27 @@ def test_greedy_ends_behind_the_end_token() -> None:
     expected = session.generate(model, PROMPT, 20)
     end = expected[7]
     chip, plan = _placed(model, PROMPT)
-    generated = asyncio.run(generate.greedy(chip, plan, 20, end))
+    generated = asyncio.run(generate.greedy(chip, plan, 20, [end]))
     assert generated.ids == expected[: expected.index(end) + 1]
     assert len(generated.cycles) == 1
+
+
+@pytest.mark.parametrize(
+    ("ends", "message"),
+    [
+        ([7, 9], r"end tokens: given 2 \(7, 9\), allowed up to 1, which the chip's register EOS"),
+        ([37], r"end tokens: given 37, allowed 0 to 36"),
+        ([-1], r"end tokens: given -1, allowed 0 to 36"),
+    ],
+)
+def test_ends_that_the_register_does_not_hold(
+    monkeypatch: pytest.MonkeyPatch, ends: list[int], message: str
+) -> None:
+    """One line, before anything is started."""
+    chip, plan = _placed(_model(), PROMPT)
+    monkeypatch.setattr(chip, "execute", None)
+    with pytest.raises(PromptError, match=message):
+        asyncio.run(generate.greedy(chip, plan, 20, ends))
 
 
 def test_sampled_is_the_network() -> None:
