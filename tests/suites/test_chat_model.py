@@ -11,14 +11,21 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from golden.session import GoldenSession, greedy
 from spec.paths import REPORTS, ROOT
 from tests.published_model import published
+from weights.chat import Question, prompt_ids
 from weights.corpus import read_corpus, read_end
+from weights.importer import load_checkpoint
+from weights.quantize import quantize_loaded
+from weights.sink import behind_sink
+from weights.tokenizer import load_tokenizer
 
 NIGHTLY = "NIGHTLY" in os.environ
 QUESTION, ANSWER = "What is the capital of France?", "The capital of France is Paris."
@@ -30,6 +37,8 @@ STEP = 1.01
 """Cycles of a step over those that bus and array need."""
 LOSS = {"int8": 0.01, "int4g32": 0.06}
 """Bits per byte over those of float32, as a share."""
+TIMED, SLOWEST = 8, 1.0
+"""Tokens behind the prompt, and seconds of processor time that golden takes for one."""
 TEXT = 20_480 if NIGHTLY else 2_048
 """Tokens that are predicted."""
 
@@ -49,6 +58,23 @@ def report(command: str) -> dict[str, Any]:
 def test_golden_answers() -> None:
     """The known answer, though every weight and nearly every activation has eight bits."""
     assert ANSWER in npu("chat", QUESTION, "--on", "golden", "--tokens", "12").stdout
+
+
+def test_golden_is_fast_enough() -> None:
+    """A greedy token behind the prompt, in processor time of the process, so of one core."""
+    checkpoint = load_checkpoint(published())
+    tokenizer = load_tokenizer(checkpoint.place, checkpoint.shape.vocab)
+    model = quantize_loaded(checkpoint)
+    sink = None if model.sink is None else model.sink.token
+    ids = behind_sink(prompt_ids(tokenizer, Question(LONGER["int8"])), sink)
+    session = GoldenSession(model)
+    produced = [greedy(session.prefill(ids)[-1])]
+    start = time.process_time()
+    for _ in range(TIMED):
+        produced.append(greedy(session.step(produced[-1])))
+    taken = time.process_time() - start
+    assert tokenizer.end not in produced  # none of them comes behind the end of an answer
+    assert taken <= SLOWEST * TIMED
 
 
 @pytest.mark.parametrize("weights", FORMATS)
