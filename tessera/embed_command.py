@@ -151,7 +151,7 @@ def embed(checkpoint: EncoderCheckpoint, texts: Sequence[str], on: str) -> Embed
     """
     checkpoint = _pooled(checkpoint)
     tokenizer = load_tokenizer(checkpoint.place, checkpoint.shape.vocab)
-    ids = [tokenizer.ids(text) for text in texts]
+    ids = [tokenizer.ids(checkpoint.text.of(text)) for text in texts]
     longest = max(map(len, ids))
     for number, one in enumerate(ids, 1):
         if len(one) > checkpoint.longest:

@@ -65,22 +65,28 @@ class Config:
     """
 
     def __init__(
-        self, content: dict[str, Any], source: str, places: dict[str, str] | None = None
+        self,
+        content: dict[str, Any],
+        source: str,
+        places: dict[str, str] | None = None,
+        file: str = "config.json",
     ) -> None:
         """Take the content.
 
         Args:
             content: of config.json, or made of what stands in its place.
             source: what messages call the checkpoint.
-            places: what they call a field that is not from config.json.
+            places: what they call a field that is not from there.
+            file: what they call the place of all other fields.
         """
         self.content = content
         self.source = source
         self.places = places or {}
+        self.file = file
 
     def place(self, field: str) -> str:
         """Return what messages call a field."""
-        return self.places.get(field, f"config.json {field}")
+        return self.places.get(field, f"{self.file} {field}")
 
     def refusal(self, field: str, allowed: str, given: object = None) -> CheckpointError:
         """Return the error for a field; `given` replaces the value of config.json."""

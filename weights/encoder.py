@@ -48,6 +48,24 @@ class Pooling:
     longest: int
 
 
+@dataclass(frozen=True, slots=True)
+class TextForm:
+    """What becomes of a sentence before it is tokens, as sentence-transformers does it.
+
+    Attributes:
+        lower: its letters become small.
+        prompt: what is put before it.
+    """
+
+    lower: bool = False
+    prompt: str = ""
+
+    def of(self, text: str) -> str:
+        """Return what the tokenizer gets; blanks at both ends are never a part of it."""
+        found = (self.prompt + text).strip()
+        return found.lower() if self.lower else found
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class EncoderCheckpoint(Checkpoint):
     """A float encoder.
@@ -56,10 +74,12 @@ class EncoderCheckpoint(Checkpoint):
         shape: its dimensions.
         tensors: float32 arrays as `encoder_tensors` names them; matrices are (in, out).
         pooling: what becomes of its rows; None: they are the result.
+        text: what becomes of a sentence before it is tokens.
     """
 
     shape: EncoderShape
     pooling: Pooling | None = None
+    text: TextForm = TextForm()
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""

@@ -12,7 +12,7 @@ import pytest
 from npu.cli import command_line
 from tests.bad_input.nothing import nothing_there
 from tests.python.importers.small_encoders import random_encoder, write_encoder
-from weights.encoder_importer import MODULES, SENTENCES
+from weights.sentence_files import MODULES, PROMPTS, SENTENCES
 
 
 @pytest.fixture(autouse=True)
@@ -103,9 +103,18 @@ def configured(**fields: object) -> Callable[[Path], None]:
     return write
 
 
+def without_prompt(folder: Path) -> None:
+    """Ask for a prompt whose rows are no part of the mean."""
+    broken(PROMPTS, ASKED)(folder)
+    modes = {"pooling_mode_mean_tokens": True, "include_prompt": False}
+    broken("1_Pooling/config.json", modes)(folder)
+
+
 DENSE = [{"type": "sentence_transformers.models.Dense", "path": "2_Dense"}]
 ABOVE = [{"type": "x.Transformer", "path": ""}, {"type": "x.Pooling", "path": "../other"}]
 ALONE = [{"type": "x.Transformer", "path": ""}]
+TWICE = [*ALONE, *[{"type": "x.Pooling", "path": "1_Pooling"}] * 2]
+ASKED = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
 
 
 @pytest.mark.parametrize(
@@ -116,11 +125,45 @@ ALONE = [{"type": "x.Transformer", "path": ""}]
         (broken(MODULES, DENSE), "modules.json: given Dense at '2_Dense', allowed Transformer"),
         (broken(MODULES, ABOVE), "modules.json: given Pooling at '../other', allowed"),
         (broken(MODULES, ALONE), "modules.json: given Transformer, allowed Transformer at"),
+        (broken(MODULES, TWICE), "modules.json: given Transformer, Pooling, Pooling, allowed"),
         (broken("1_Pooling/config.json", {}), "1_Pooling/config.json: given no mode, allowed"),
         (
             broken("1_Pooling/config.json", {"pooling_mode_max_tokens": True}),
             "1_Pooling/config.json: given pooling_mode_max_tokens, allowed one of",
         ),
+        (
+            broken("1_Pooling/config.json", {"pooling_mode": ["mean", "max"]}),
+            "1_Pooling/config.json: given pooling_mode_mean_tokens, pooling_mode_max_tokens",
+        ),
+        (
+            broken(SENTENCES, {"do_lower_case": "yes"}),
+            "sentence_bert_config.json do_lower_case: given 'yes', allowed True or False",
+        ),
+        (
+            broken(SENTENCES, {"tokenizer_args": {"do_lower_case": True}}),
+            "sentence_bert_config.json tokenizer_args: given {'do_lower_case': True}, allowed",
+        ),
+        (
+            broken(SENTENCES, {"model_args": {"num_hidden_layers": 1}}),
+            "sentence_bert_config.json model_args: given {'num_hidden_layers': 1}, allowed none",
+        ),
+        (
+            broken("sentence_roberta_config.json", {"max_seq_length": "x"}),
+            "sentence_roberta_config.json max_seq_length: given 'x', allowed int >= 1",
+        ),
+        (
+            broken(PROMPTS, {"default_prompt_name": "query", "prompts": {"passage": ""}}),
+            "config_sentence_transformers.json default_prompt_name: given 'query', allowed the",
+        ),
+        (
+            broken(PROMPTS, {"model_type": "SparseEncoder"}),
+            "config_sentence_transformers.json model_type: given 'SparseEncoder', allowed",
+        ),
+        (
+            broken(PROMPTS, {"truncate_dim": 8}),
+            "config_sentence_transformers.json truncate_dim: given 8, allowed None",
+        ),
+        (without_prompt, "1_Pooling/config.json include_prompt: given False, allowed True"),
         (
             broken(SENTENCES, {"max_seq_length": -3}),
             "sentence_bert_config.json max_seq_length: given -3, allowed int >= 1",

@@ -21,7 +21,7 @@ from npu.graph.importers import read
 from npu.graph.importers.checkpoint import TOKENS
 from npu.graph.importers.encoder_checkpoint import EMBEDDING, MASK, ROWS, TYPES
 from npu.planner.build_plan import CompileOptions, build_plan
-from weights.encoder_importer import MODULES
+from weights.sentence_files import MODULES
 
 TOLERANCE = 1e-5
 BERT: dict[str, Any] = {

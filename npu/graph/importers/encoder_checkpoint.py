@@ -159,7 +159,7 @@ def sentence_samples(checkpoint: EncoderCheckpoint, graph: Graph) -> dict[str, A
         )
     try:
         tokenizer = load_tokenizer(place, vocab)
-        ids = [cut(tokenizer.ids(text), rows) for text in paragraphs(TEXTS)]
+        ids = [cut(tokenizer.ids(checkpoint.text.of(one)), rows) for one in paragraphs(TEXTS)]
     except TokenizerError as error:
         raise GraphError(f"{checkpoint.source}: {error}") from error
     found = [padded(one, rows) for one in ids]

@@ -56,6 +56,49 @@ def test_a_file_has_a_sentence_in_each_line(
     assert found == record(capsys, str(folder), *TEXTS, "--on", "float")
 
 
+def same(found: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    """Say whether two runs made the same vectors, whatever the sentences were."""
+    one, other = ([each["vector"] for each in run["sentences"]] for run in (found, wanted))
+    return one == other
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "given", "meant"),
+    [
+        ("sentence_bert_config.json", {"do_lower_case": True}, "Hello ÀÉ", "hello àé"),
+        ("sentence_roberta_config.json", {"do_lower_case": True}, "Hello", "hello"),
+        (
+            "config_sentence_transformers.json",
+            {"prompts": {"q": "query: ", "p": "text: "}, "default_prompt_name": "q"},
+            "Hello",
+            "query: Hello",
+        ),
+        ("config_sentence_transformers.json", {"prompts": {"q": "query: "}}, "Hello", "Hello"),
+        ("1_Pooling/config.json", {"pooling_mode": "mean"}, "Hello", "Hello"),
+        ("1_Pooling/config.json", {"pooling_mode": ["mean"]}, "Hello", "Hello"),
+        ("modules.json", None, "  Hello ", "Hello"),
+    ],
+)
+def test_a_sentence_is_what_sentence_transformers_makes_of_it(
+    file: str,
+    content: object,
+    given: str,
+    meant: str,
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Without blanks at the ends, behind the default prompt, in small letters, if files say so."""
+    write_encoder(random_encoder(vocab=256), tmp_path / "other")
+    if content is not None:
+        (tmp_path / "other" / file).write_text(json.dumps(content))
+    found = record(capsys, str(tmp_path / "other"), given, "--on", "float")
+    assert same(found, record(capsys, str(folder), meant, "--on", "float"))
+    if given != meant:
+        assert found["sentences"][0]["text"] == given
+        assert not same(found, record(capsys, str(folder), meant.swapcase(), "--on", "float"))
+
+
 def test_a_table_of_cosines_is_printed_of_two_and_more(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

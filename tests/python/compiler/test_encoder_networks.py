@@ -140,6 +140,14 @@ def test_the_shorter_of_two_limits_counts(tmp_path: Path) -> None:
         assert load_encoder(tmp_path).longest == longest
 
 
+def test_the_tokenizer_limits_a_sentence_if_nothing_else_does(tmp_path: Path) -> None:
+    """As in sentence-transformers; a number of thirty digits is no limit."""
+    write_encoder(random_encoder(), tmp_path)
+    for given, longest in ((20, 20), (10**30, 64), (None, 64)):
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps({"model_max_length": given}))
+        assert load_encoder(tmp_path).longest == longest
+
+
 def test_token_types_are_an_input_where_they_are_asked_for() -> None:
     """Type 0 else."""
     checkpoint = random_encoder()

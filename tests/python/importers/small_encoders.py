@@ -19,8 +19,8 @@ from npu.graph.importers.signal_checkpoint import MELS, PIXELS
 from weights.architecture import Config
 from weights.checkpoint import Tensors
 from weights.encoder import EncoderCheckpoint, EncoderShape, Pooling, encoder_tensors
-from weights.encoder_importer import MODULES
 from weights.encoders import ENCODERS
+from weights.sentence_files import MODULES
 from weights.signal_encoder import SignalCheckpoint, SignalShape, signal_tensors
 from weights.stored.folder import CONFIG, WEIGHTS
 
