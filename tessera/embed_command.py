@@ -129,7 +129,7 @@ def _texts(given: Sequence[str], file: Path | None) -> list[str]:
     if file is None:
         texts = list(given)
     else:
-        texts = [line for line in files.read_text(file).splitlines() if line.strip()]
+        texts = [line for line in files.lines_of(files.read_text(file)) if line.strip()]
     for number, one in enumerate(texts, 1):
         if not one.strip():
             raise UsageError(f"sentence {number}: given an empty text, allowed at least a letter")

@@ -69,7 +69,8 @@ class _Assembler:
 
     def _split(self, text: str) -> list[_Line]:
         lines = []
-        for number, raw in enumerate(text.splitlines(), 1):
+        # Only "\n" ends a line, and with it a comment: a text may hold what `splitlines` cuts at.
+        for number, raw in enumerate(text.split("\n"), 1):
             try:
                 parts = tokens(raw.partition(";")[0])
             except TokenError as error:

@@ -41,6 +41,14 @@ def read_text(path: Path) -> str:
     return text
 
 
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text as editors count them.
+
+    `splitlines` also cuts at form feeds, U+0085, U+2028 and others, which stand in sentences.
+    """
+    return text.replace("\r\n", "\n").split("\n")
+
+
 def check_output(path: Path) -> None:
     """Raise FileError if it is plain before the work that a file cannot be written."""
     if path.is_dir():

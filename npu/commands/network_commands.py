@@ -119,7 +119,7 @@ def _operation(plan: Plan, folder: Path, name: str, only: str | None, console: C
 def _lines(text: str, name: str) -> list[str]:
     """Return the lines of an operation in the text of a pass, shortened."""
     found = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         match = _NAME.search(line)
         said = match is not None and match.group(1) == _quoted(name)
         if said or line.strip().startswith(f"{name}: ") or line.startswith(f"host {name}: "):

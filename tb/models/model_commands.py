@@ -23,7 +23,7 @@ from npu.commands.arguments import (
     whole_from,
 )
 from npu.commands.consoles import watched
-from npu.commands.files import FileError, read_text
+from npu.commands.files import FileError, lines_of, read_text
 from npu.commands.load_model import BAD_MODEL, Loaded, Texts, load
 from npu.commands.progress import step
 from npu.driver.sampling import SamplingError
@@ -179,7 +179,7 @@ def _generate(arguments: argparse.Namespace) -> int:
 def _texts(arguments: argparse.Namespace) -> list[str]:
     """Return the prompts that are given: one, or the lines of a file."""
     if arguments.prompts is not None:
-        return _file_text(arguments.prompts).replace("\r\n", "\n").split("\n")
+        return lines_of(_file_text(arguments.prompts))
     text: str | None = arguments.prompt
     return [_file_text(arguments.prompt_file) if text is None else text]
 

@@ -56,6 +56,15 @@ def test_a_file_has_a_sentence_in_each_line(
     assert found == record(capsys, str(folder), *TEXTS, "--on", "float")
 
 
+def test_only_a_newline_ends_a_sentence(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Form feed, U+0085 and U+2028 do not."""
+    (tmp_path / "x.txt").write_bytes("one\u2028of\x0cit\x85all\r\ntwo\n".encode())
+    found = record(capsys, str(folder), "--file", str(tmp_path / "x.txt"), "--on", "float")
+    assert [one["text"] for one in found["sentences"]] == ["one\u2028of\x0cit\x85all", "two"]
+
+
 def same(found: dict[str, Any], wanted: dict[str, Any]) -> bool:
     """Say whether two runs made the same vectors, whatever the sentences were."""
     one, other = ([each["vector"] for each in run["sentences"]] for run in (found, wanted))

@@ -179,3 +179,9 @@ def test_indices_name_words() -> None:
     """The index comment names the word, prefix words counted."""
     program = assemble("DMA_LOAD dst=0 M=1 N=1 b=0 cp=32\nEND")
     assert re.findall(r"; (\d+)", disassemble(program.image(), indices=True)) == ["0", "2"]
+
+
+@pytest.mark.parametrize("char", "\x0b\x0c\x1c\x85\u2028\u2029")
+def test_only_a_newline_ends_a_comment(char: str) -> None:
+    """What stands behind another separator is a comment, too."""
+    assert assemble(f"END ; one{char}two\r\n").instructions == assemble("END").instructions
