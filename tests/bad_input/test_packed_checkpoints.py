@@ -81,6 +81,17 @@ OPTIONS: list[tuple[str, dict[str, Any], str]] = [
         {"kv_cache_scheme": {"num_bits": 8}},
         r"kv_cache_scheme: given \{'num_bit",
     ),
+    (
+        "compressed-tensors",
+        {"transform_config": {"config_groups": {"u": {"type": "hadamard"}}}},
+        r"quantization_config\.transform_config: given .*hadamard.*, allowed None$",
+    ),
+    (
+        "compressed-tensors",
+        {"sparsity_config": {"format": "sparse-24-bitmask"}},
+        r"sparsity_config: given .*24-bitmask.*, allowed None or \{'format': 'dense'\}$",
+    ),
+    ("compressed-tensors", {"sparsity_config": 24}, r"sparsity_config: given 24, allowed None or"),
     ("compressed-tensors", {"config_groups": []}, r"config_groups: given \[\], allowed a map"),
     ("compressed-tensors", {"config_groups": {}}, r"config_groups: given \[\], allowed one group"),
     (
@@ -115,6 +126,14 @@ def test_options_of_a_group(tmp_path: Path, changes: dict[str, Any], message: st
     config["config_groups"]["group_0"]["weights"] |= changes
     write_packed(CHECKPOINT, tmp_path, config, compressed)
     refused(tmp_path, message)
+
+
+def test_another_format_of_a_group(tmp_path: Path) -> None:
+    """Newer files say it of each group."""
+    config: dict[str, Any] = copy.deepcopy(COMPRESSED)
+    config["config_groups"]["group_0"]["format"] = "int-quantized"
+    write_packed(CHECKPOINT, tmp_path, config, compressed)
+    refused(tmp_path, r"group_0\.format: given 'int-quantized', allowed None or 'pack-quantized'")
 
 
 def test_activations_that_are_rounded(tmp_path: Path) -> None:

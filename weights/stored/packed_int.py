@@ -69,6 +69,20 @@ class _Options:
             raise self.config.refusal(f"{self.place}.{name}", shown, given)
         return given
 
+    def nothing(self, name: str, kind: str, usual: tuple[object, ...] = ()) -> None:
+        """Refuse what changes matrices by a map that says how, unless it changes nothing.
+
+        Args:
+            name: of the option, absent, null, or a map.
+            kind: the field of the map that says what is done; without a value nothing is.
+            usual: its values with which nothing is done.
+        """
+        given = self.content.get(name)
+        inner = given.get(kind) if isinstance(given, dict) else given
+        if inner and inner not in usual:
+            shown = " or ".join(["None", *(f"{{{kind!r}: {one!r}}}" for one in usual)])
+            raise self.config.refusal(f"{self.place}.{name}", shown, given)
+
     def group(self, names: str) -> int:
         """Return the inputs of a group, 0 for all of them."""
         name = next((one for one in names.split() if one in self.content), names.split()[0])
@@ -182,6 +196,8 @@ def _compressed(options: _Options) -> Packing:
     source, config = options.config.source, options.config
     options.choice("format", None, ("pack-quantized",))
     options.choice("kv_cache_scheme", None, (None,))
+    options.nothing("transform_config", "config_groups")
+    options.nothing("sparsity_config", "format", ("dense",))
     groups_of = _Options(config, f"{FIELD}.config_groups")
     if len(groups_of.content) != 1:
         raise config.refusal(groups_of.place, "one group", list(groups_of.content))
@@ -189,6 +205,7 @@ def _compressed(options: _Options) -> Packing:
     whole = _Options(config, f"{FIELD}.config_groups.{name}")
     for side in ("input_activations", "output_activations"):
         whole.choice(side, None, (None,))
+    whole.choice("format", None, (None, "pack-quantized"))
     given = _Options(config, f"{whole.place}.weights")
     bits = given.choice("num_bits", None, BITS)
     given.choice("type", "int", ("int",))

@@ -121,3 +121,18 @@ def test_compressed_tensors_by_channel(tmp_path: Path) -> None:
         return compressed(one) | {"weight_g_idx": one.owner.astype(np.int32)}
 
     check(tmp_path, write_packed(CHECKPOINT, tmp_path, config, parts, whole))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"transform_config": None, "sparsity_config": None},
+        {"transform_config": {}, "sparsity_config": {}},
+        {"transform_config": {"config_groups": {}}, "sparsity_config": {"format": "dense"}},
+    ],
+)
+def test_compressed_tensors_with_options_that_change_nothing(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    """Neither rotated nor sparse."""
+    check(tmp_path, write_packed(CHECKPOINT, tmp_path, COMPRESSED | options, compressed))
