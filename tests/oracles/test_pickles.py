@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,50 @@ class Runs:
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return os.mkdir, (str(self.path),)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.*:UserWarning")
+@pytest.mark.parametrize(
+    ("change", "dtype"),
+    [
+        (torch.Tensor.to_sparse, r"float32 without zeros \(sparse_coo\)"),
+        (torch.Tensor.to_sparse_csr, r"float32 without zeros \(sparse_csr\)"),
+        (lambda one: one.to("meta"), r"float32 without numbers \(meta\)"),
+        (lambda one: torch.quantize_per_tensor(one, 0.1, 0, torch.qint8), "qint8"),
+        (lambda one: one.to(torch.complex64).conj(), "complex64"),
+        (lambda one: torch.nested.nested_tensor([one, one[:1]]), "float32 of several lengths"),
+    ],
+)
+def test_numbers_that_are_stored_otherwise(
+    tmp_path: Path, change: Callable[[torch.Tensor], torch.Tensor], dtype: str
+) -> None:
+    """They are refused by the name of the tensor; beside a model they are no matter."""
+    tensors = folder_of("llama", tmp_path)
+    torch.save(tensors | {"lm_head.weight": change(tensors["lm_head.weight"])}, tmp_path / PICKLE)
+    with pytest.raises(CheckpointError, match=f"'lm_head.weight': given dtype {dtype}") as caught:
+        load_checkpoint(tmp_path)
+    assert "\n" not in str(caught.value)
+    unused = {"model.layers.0.self_attn.rotary_emb.inv_freq": change(torch.ones(2, 2))}
+    torch.save(tensors | unused, tmp_path / PICKLE)
+    assert digest(load_checkpoint(tmp_path)) == digest(random_checkpoint(shape_of("llama"), 1))
+
+
+def test_negated_views(tmp_path: Path) -> None:
+    """PyTorch keeps the sign beside the numbers."""
+    tensors = folder_of("llama", tmp_path)
+    views = {name: torch._neg_view(-one) for name, one in tensors.items()}
+    torch.save(views, tmp_path / PICKLE)
+    assert digest(load_checkpoint(tmp_path)) == digest(random_checkpoint(shape_of("llama"), 1))
+
+
+def test_what_pytorch_says_is_plain(tmp_path: Path) -> None:
+    """Not coloured, and never nothing."""
+    folder_of("llama", tmp_path)
+    for content, message in ((b"", "EOFError$"), (pickle.dumps(Runs(tmp_path)), "Weights only")):
+        (tmp_path / PICKLE).write_bytes(content)
+        with pytest.raises(CheckpointError, match=f"as weights alone: {message}") as caught:
+            load_checkpoint(tmp_path)
+        assert str(caught.value).isprintable()
 
 
 def test_what_is_no_weights(tmp_path: Path) -> None:
