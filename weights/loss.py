@@ -80,8 +80,8 @@ class Loss:
 
     @property
     def share(self) -> float:
-        """The relative increase of the bits per byte."""
-        return self.integer_bits / self.float_bits - 1.0
+        """The relative increase of the bits per byte; no number over none of them."""
+        return self.integer_bits / self.float_bits - 1.0 if self.float_bits else math.nan
 
     def __str__(self) -> str:
         """Return loss and bits in one short line."""

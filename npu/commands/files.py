@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import errno
+import json
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,6 +49,20 @@ def lines_of(text: str) -> list[str]:
     `splitlines` also cuts at form feeds, U+0085, U+2028 and others, which stand in sentences.
     """
     return text.replace("\r\n", "\n").split("\n")
+
+
+def as_json(record: object) -> str:
+    """Return a record as JSON, which has neither infinity nor a number that is none: null."""
+    return json.dumps(_finite(record), indent=1, allow_nan=False)
+
+
+def _finite(value: object) -> object:
+    """Return a value without numbers that are infinite or none."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {name: _finite(one) for name, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def check_output(path: Path) -> None:

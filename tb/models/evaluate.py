@@ -35,6 +35,8 @@ ROW = 256
 """Tokens of a row, where nobody says it."""
 LOOKED_AT = 1024
 """Tokens whose tensors are compared layer by layer, at most."""
+WIDE = 1e6
+"""A figure that has as many digits in front as people count."""
 UNCLIPPED = ("numer", "sums", "near", "ratio")
 """Tensors of a layer in which nothing is lost at a limit: a far gate has the ratio of its end."""
 
@@ -71,12 +73,15 @@ class Evaluation:
     layers: tuple[LayerError, ...]
 
     def figures(self, bits: float) -> dict[str, float]:
-        """Return lm-eval's figures, and the perplexity of a token, for bits per byte."""
+        """Return lm-eval's figures, and the perplexity of a token, for bits per byte.
+
+        One is infinite if it is too large for a number, and no number if a text has no words.
+        """
         nats = bits * self.loss.bytes * math.log(2)
         return {
             "bits_per_byte": bits,
-            "byte_perplexity": math.exp(nats / self.loss.bytes),
-            "word_perplexity": _power(nats / max(1, self.words)),
+            "byte_perplexity": _power(nats / self.loss.bytes),
+            "word_perplexity": _power(nats / self.words) if self.words else math.nan,
             "token_perplexity": _power(nats / self.loss.tokens),
         }
 
@@ -109,8 +114,9 @@ class Evaluation:
             table.figure(head)
         floats, integers = self.figures(loss.float_bits), self.figures(loss.integer_bits)
         for name, value in floats.items():
-            change = f"{integers[name] / value - 1:+.2%}"
-            table.add_row(name.replace("_", " "), f"{value:.4f}", f"{integers[name]:.4f}", change)
+            values = (value, integers[name])
+            change = integers[name] / value - 1 if value else math.nan
+            table.add_row(name.replace("_", " "), *map(_figure, values), _change(change))
         table.add_row("same likeliest token", "", f"{loss.agreement:.1%}", "")
         yield table
         table = FitTable(title="Layers: error of the stream behind each, values at a limit")
@@ -120,8 +126,28 @@ class Evaluation:
         table.figure("share")
         for number, one in enumerate(self.layers):
             share = f"{one.share:.3%}" if one.share else ""
-            table.add_row(str(number), f"{one.stream:.2%}", one.clipped, share)
+            table.add_row(str(number), _change(one.stream).lstrip("+"), one.clipped, share)
         yield table
+
+
+def _figure(value: float) -> str:
+    """Return a figure that a column has room for, "-" for none."""
+    if not math.isfinite(value):
+        return "-"
+    return f"{value:.4f}" if value < WIDE else _short(f"{value:.3e}")
+
+
+def _change(share: float) -> str:
+    """Return a relative change, "-" for none."""
+    if not math.isfinite(share):
+        return "-"
+    return f"{share:+.2%}" if share < WIDE / 100 else _short(f"{100 * share:+.1e}") + "%"
+
+
+def _short(text: str) -> str:
+    """Return a number with an exponent without what its sign and a leading 0 take."""
+    digits, exponent = text.split("e")
+    return f"{digits}e{int(exponent)}"
 
 
 def _power(exponent: float) -> float:

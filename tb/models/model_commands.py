@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from npu.commands.arguments import (
     whole_from,
 )
 from npu.commands.consoles import watched
-from npu.commands.files import FileError, lines_of, read_text
+from npu.commands.files import FileError, as_json, lines_of, read_text
 from npu.commands.load_model import BAD_MODEL, Loaded, Texts, load
 from npu.commands.progress import step
 from npu.driver.sampling import SamplingError
@@ -336,5 +335,5 @@ def _built(chip: ChipParameters) -> build.Configuration:
 
 def _save(path: Path, record: dict[str, Any], console: Console) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    path.write_text(as_json(record) + "\n", encoding="utf-8")
     console.print(f"record: {path.relative_to(ROOT)}", highlight=False)

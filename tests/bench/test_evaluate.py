@@ -14,12 +14,14 @@ from rich.console import Console
 
 from golden.decoder import forward_rows, forward_trace
 from npu.cli import command_line
+from npu.commands.files import as_json
+from npu.tables import FitTable, as_text
 from spec.paths import ROOT
 from tb.models import evaluate, model_commands
 from weights.calibrate import calibrate
 from weights.formats.recipe import INT8_WEIGHTS
 from weights.importer import load_checkpoint
-from weights.loss import TextRow, rows_of
+from weights.loss import Loss, TextRow, rows_of
 from weights.model import QuantizedModel
 from weights.quantize import quantize, quantize_loaded
 from weights.reference import forward
@@ -76,6 +78,39 @@ def test_figures_are_those_of_the_probabilities(
     assert found.record()["top1_agreement"] == pytest.approx(same.mean())
     assert 0.5 < same.mean() < 1
     assert found.record()["bits_per_byte_increase"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "bits", "row"),
+    [
+        (1, (8.0, 8.5), "word perplexity - - -"),  # two to the power of 1,600
+        (20, (4.0, 4.5), "word perplexity 1.100e12 3.518e13 +3100.00%"),
+        (5, (4.0, 4.5), "word perplexity 1.462e48 1.532e54 +1.0e8%"),
+        (0, (4.0, 4.5), "word perplexity - - -"),
+        (9, (1200.0, 1500.0), "byte perplexity - - -"),
+        (9, (0.0, 0.5), "bits per byte 0.0000 0.5000 -"),
+        (50, (4.0, 4.5), "word perplexity 65536.0000 262144.0000 +300.00%"),
+    ],
+)
+def test_figures_that_are_no_numbers(words: int, bits: tuple[float, float], row: str) -> None:
+    """A text with few blanks: a dash in the table and null in the record, and short columns."""
+    layer = evaluate.LayerError(math.nan, "", 0.0)
+    found = evaluate.Evaluation(Loss(200, 200, *bits, 8.0, 0.5), words, 1, (layer,))
+    lines = [" ".join(line.split()) for table in found.tables() for line in _lines(table)]
+    assert row in lines, lines
+    assert "0 -" in lines
+    record = json.loads(as_json(found.record()), parse_constant=pytest.fail)
+    assert record["layers"][0]["stream_error"] is None
+    for name in ("byte_perplexity", "word_perplexity"):
+        dashed = row.startswith(name.replace("_", " ") + " -")
+        assert not dashed or record["integers"][name] is None
+
+
+def _lines(table: FitTable) -> list[str]:
+    return [
+        line.translate(dict.fromkeys(map(ord, "│┃"), " "))
+        for line in as_text(table, 100).split("\n")
+    ]
 
 
 def test_layers_say_where_it_loses(model: QuantizedModel) -> None:
