@@ -31,6 +31,11 @@ Factors = Mapping[str, float | npt.NDArray[np.float64]]
 
 MAX_SIZE = 1 << 24
 """The largest dimension of a config; what a chip takes is less and is the compiler's business."""
+MAX_LAYERS = 1024
+"""The most layers of a config: the deepest models have about two hundred, and DeepNet a thousand.
+
+A damaged number is refused here, for what is made of each layer takes time and memory.
+"""
 FULL, SLIDING = "full_attention", "sliding_attention"
 """Kinds of attention by layer."""
 NEUTRAL: dict[str, tuple[object, ...]] = {
@@ -95,12 +100,16 @@ class Config:
             f"{self.source}: {in_line(self.place(field))}: given {shown!r}, allowed {allowed}"
         )
 
-    def size(self, field: str, default: int) -> int:
-        """Return a dimension, 1 to MAX_SIZE."""
+    def size(self, field: str, default: int, most: int = MAX_SIZE) -> int:
+        """Return a dimension, 1 to `most`."""
         given = self.content.get(field, default)
-        if type(given) is not int or not 1 <= given <= MAX_SIZE:
-            raise self.refusal(field, f"int >= 1 and <= {MAX_SIZE}", given)
+        if type(given) is not int or not 1 <= given <= most:
+            raise self.refusal(field, f"int >= 1 and <= {most}", given)
         return given
+
+    def layers(self, field: str, default: int) -> int:
+        """Return the number of layers, 1 to MAX_LAYERS."""
+        return self.size(field, default, MAX_LAYERS)
 
     def optional_size(self, field: str, default: int | None) -> int | None:
         """Return a dimension that may be null."""

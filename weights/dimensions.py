@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from weights.architecture import Config
+from weights.architecture import MAX_LAYERS, MAX_SIZE, Config
 from weights.checkpoint import CheckpointError, CheckpointShape, check_generation, shortened
 from weights.encoders import ENCODERS
 from weights.importer import load_config, load_shape
 from weights.shape import Shape
-from weights.stored.folder import CONFIG
+from weights.stored.folder import CONFIG, TEXT
 
 # Encoders of sequence to sequence models come first: of these the encoder is read.
 HIDDEN = ("d_model", "hidden_size", "n_embd", "dim")
@@ -76,9 +76,10 @@ def load_dimensions(source: str, context: int | None = None) -> Dimensions:
     path = Path(source)
     if path.name == CONFIG and path.is_file():
         source = str(path.parent)
-    content = load_config(source)
-    inner = content.get("text_config")
-    config = Config(inner if isinstance(inner, dict) else content, source)
+    config = load_config(source)
+    content, inner = config.content, config.content.get(TEXT)
+    if isinstance(inner, dict):
+        config = Config(inner, source, {one: f"{CONFIG} {TEXT}.{one}" for one in inner})
     _check_experts(config)
     encoder = next((ENCODERS[one] for one in ENCODERS if one == content.get("model_type")), None)
     try:
@@ -110,14 +111,16 @@ def _check_experts(config: Config) -> None:
             raise config.refusal(field, "1 or none: a mixture of experts is not estimated")
 
 
-def _size(config: Config, names: Sequence[str], default: int | None = None) -> int:
-    """Return the dimension that the first of some fields gives."""
+def _size(
+    config: Config, names: Sequence[str], default: int | None = None, most: int = MAX_SIZE
+) -> int:
+    """Return the dimension that the first of some fields gives, at most `most`."""
     name = next((one for one in names if config.content.get(one) is not None), None)
     if name is not None:
-        return config.size(name, 0)
+        return config.size(name, 0, most)
     if default is None:
         raise CheckpointError(
-            f"{config.source}: config.json: given none of {', '.join(names)}, allowed one of them"
+            f"{config.source}: {config.file}: given none of {', '.join(names)}, allowed one of them"
         )
     return default
 
@@ -142,7 +145,7 @@ def _by_usual_names(config: Config, context: int | None) -> Dimensions:
         family=str(content.get("model_type")),
         norm="rmsnorm" if rms else "layernorm",
         hidden=hidden,
-        layers=_size(config, LAYERS),
+        layers=_size(config, LAYERS, most=MAX_LAYERS),
         heads=heads,
         kv_heads=kv_heads,
         head_dim=_size(config, ("head_dim",), hidden // heads),

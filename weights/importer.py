@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from weights.architecture import Architecture, Stored
+from weights.architecture import Architecture, Config, Stored
 from weights.checkpoint import (
     Checkpoint,
     CheckpointError,
@@ -122,15 +122,15 @@ def left_out(source: str | Path) -> dict[str, int]:
     return model.left_out() if isinstance(model, FolderModel) else {}
 
 
-def load_config(source: str | Path) -> dict[str, Any]:
+def load_config(source: str | Path) -> Config:
     """Read config.json of a model of any architecture, or what a GGUF file says instead.
 
     Arguments and errors as of `load_checkpoint`.
     """
     place = place_of(source, None, (CONFIG,))
     if place.is_dir():
-        return read_json(place / CONFIG, str(source))
-    return GgufModel(place, str(source)).config.content
+        return Config(read_json(place / CONFIG, str(source)), str(source))
+    return GgufModel(place, str(source)).config
 
 
 def _opened(

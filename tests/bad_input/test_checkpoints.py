@@ -555,8 +555,13 @@ def test_odd_values_of_rotations(family: str, kind: str) -> None:
         ),
         (
             "qwen2",
-            {"num_hidden_layers": 1 << 24, "layer_types": None},
-            r"num_hidden_layers: given 16777216, allowed at ",
+            {"num_hidden_layers": 1000, "layer_types": None},
+            r"num_hidden_layers: given 1000, allowed at most the number",
+        ),
+        (
+            "qwen2",
+            {"num_hidden_layers": 1025, "layer_types": None},
+            r"num_hidden_layers: given 1025, allowed int >= 1 and <= 1024",
         ),
         (
             "qwen2",
@@ -584,7 +589,11 @@ def test_configs_of_another_network(
     ("changes", "message"),
     [
         ({"n_layer": 2}, r"tensor 'h.1.ln_1.weight' is missing \(12 of 28 are\), allowed .*\(8,\)"),
-        ({"n_layer": 1 << 24}, r"config.json n_layer: given 16777216, allowed at most the number"),
+        (
+            {"n_layer": 1000},
+            r"config.json n_layer: given 1000, allowed at most the number of tensors",
+        ),
+        ({"n_layer": 1 << 24}, r"n_layer: given 16777216, allowed int >= 1 and <= 1024"),
         ({"n_embd": 16}, r"'wte.weight': given shape \(20, 8\), allowed \(20, 16\)"),
         ({"vocab_size": 21}, r"'wte.weight': given shape \(20, 8\), allowed \(21, 8\)"),
         ({"n_positions": 5}, r"'wpe.weight': given shape \(4, 8\), allowed \(5, 8\)"),

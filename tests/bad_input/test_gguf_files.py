@@ -97,7 +97,7 @@ METADATA: list[tuple[dict[str, Any], str]] = [
         r"'qwen3', 'smollm3', 'stablelm', 'starcoder2'\]$",
     ),
     ({"llama.block_count": None}, r"metadata llama\.block_count is missing"),
-    ({"llama.block_count": 7000}, r"llama\.block_count: given 7000, allowed at most the number of"),
+    ({"llama.block_count": 700}, r"llama\.block_count: given 700, allowed at most the number of"),
     ({"llama.block_count": 2}, r"tensor 'blk\.1\.attn_norm\.weight' is missing"),
     (
         {"llama.embedding_length": 64},

@@ -53,7 +53,7 @@ def parse(config: Config) -> CheckpointShape:
         family="falcon",
         norm="layernorm",
         hidden=hidden,
-        layers=config.size("num_hidden_layers", 32),
+        layers=config.layers("num_hidden_layers", 32),
         heads=heads,
         kv_heads=kv_heads,
         head_dim=hidden // heads,

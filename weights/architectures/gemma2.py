@@ -13,6 +13,7 @@ from typing import Any
 
 from weights.architecture import (
     FULL,
+    MAX_LAYERS,
     MAX_SIZE,
     SLIDING,
     Architecture,
@@ -132,7 +133,8 @@ def completed(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the scale of scores and the kinds of attention as llama.cpp knows them."""
     names = ("num_hidden_layers", "num_attention_heads", "hidden_size")
     sizes = [content.get(name) for name in names]
-    if any(type(one) is not int or not 1 <= one <= MAX_SIZE for one in sizes):
+    limits = (MAX_LAYERS, MAX_SIZE, MAX_SIZE)
+    if any(type(x) is not int or not 1 <= x <= most for x, most in zip(sizes, limits, strict=True)):
         return {}  # refused as such
     layers, heads, hidden = (int(content[name]) for name in names)
     width = hidden // heads

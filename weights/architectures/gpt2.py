@@ -29,7 +29,7 @@ def parse(config: Config) -> CheckpointShape:
         family="gpt2",
         norm="layernorm",
         hidden=hidden,
-        layers=config.size("n_layer", 12),
+        layers=config.layers("n_layer", 12),
         heads=heads,
         kv_heads=heads,
         head_dim=hidden // heads,

@@ -40,7 +40,7 @@ def parse(config: Config) -> CheckpointShape:
     hidden, heads = config.size("hidden_size", 2048), config.size("num_heads", 16)
     if hidden % heads:
         raise config.refusal("hidden_size", f"a multiple of num_heads = {heads}", hidden)
-    layers = config.size("num_layers", 24)
+    layers = config.layers("num_layers", 24)
     shape = CheckpointShape(
         family="gpt_neo",
         norm="layernorm",

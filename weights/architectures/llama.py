@@ -128,7 +128,7 @@ def parse_common(
         family=family,
         norm=norm,
         hidden=hidden,
-        layers=config.size("num_hidden_layers", layers),
+        layers=config.layers("num_hidden_layers", layers),
         heads=heads,
         kv_heads=shared,
         head_dim=head_dim,

@@ -31,7 +31,7 @@ def parse(config: Config) -> EncoderShape:
         family="distilbert",
         norm="layernorm",
         hidden=hidden,
-        layers=config.size("n_layers", 6),
+        layers=config.layers("n_layers", 6),
         heads=heads,
         kv_heads=heads,
         head_dim=hidden // heads,

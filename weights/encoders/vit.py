@@ -50,7 +50,7 @@ def parse(config: Config, family: str, tokens: int) -> SignalShape:
         family=family,
         norm="layernorm",
         hidden=hidden,
-        layers=config.size("num_hidden_layers", 12),
+        layers=config.layers("num_hidden_layers", 12),
         heads=heads,
         kv_heads=heads,
         head_dim=hidden // heads,

@@ -36,7 +36,7 @@ def parse(config: Config) -> SignalShape:
         family="whisper",
         norm="layernorm",
         hidden=hidden,
-        layers=config.size("encoder_layers", 4),
+        layers=config.layers("encoder_layers", 4),
         heads=heads,
         kv_heads=heads,
         head_dim=hidden // heads,

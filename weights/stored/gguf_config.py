@@ -141,7 +141,7 @@ class _ConfigReader:
         if EMBEDDING in tensors:
             content.setdefault("vocab_size", tensors[EMBEDDING].shape[0])
         content |= form.completed(content)
-        found = Config(content, self.source, places)
+        found = Config(content, self.source, places, "metadata")
         self.check_tokens(found)
         if form.rotary:
             self.add_rotary(found)

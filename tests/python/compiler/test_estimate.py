@@ -19,15 +19,22 @@ from npu.compiler.model_plan import MEMORY_BYTES
 from spec.isa.operands import Limits
 from tb.benchmarks import measured_models, model_benchmarks
 from tb.benchmarks.bars import landed
+from tests.python.weights.gguf_files import write_gguf
 from weights.formats.recipe import INT8_WEIGHTS, WORDS, parse_recipe
 from weights.importer import load_shape
 from weights.quantize import quantize_checkpoint
 from weights.shipped import shipped
+from weights.synthetic import random_checkpoint, shape_of
 
 PUBLISHED: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("published_models.toml").read_text(encoding="utf-8")
 )
 ENCODERS = ("bert", "vit", "whisper")
+DAMAGED = {
+    **{"model_type": "unknown", "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 320},
+    **{"num_hidden_layers": 10_000_000, "max_position_embeddings": 128, "rms_norm_eps": 1e-5},
+}
+"""A number of layers that no model has."""
 BESIDE_PRODUCTS = {"whisper-tiny": 0.08}
 """Share of parameters in convolutions, norms and biases where it is above 2 %."""
 
@@ -172,6 +179,15 @@ def test_the_text_of_several_kinds_of_input_and_one_head_for_all(
         ({"model_type": "deepseek_v3", "n_routed_experts": 256}, "a mixture of experts"),
         ({"model_type": "mamba"}, "given none of d_model, hidden_size"),
         ({"model_type": "t5", "is_encoder_decoder": True}, "is_encoder_decoder: given True, all"),
+        (
+            DAMAGED | {"model_type": "llama"},
+            "num_hidden_layers: given 10000000, allowed int >= 1 and",
+        ),
+        (DAMAGED, "num_hidden_layers: given 10000000, allowed int >= 1 and <= 1024"),
+        (
+            {"model_type": "gemma3", "text_config": {"hidden_size": -3}},
+            "config.json text_config.hidden_size: given -3, allowed int >= 1",
+        ),
         ({"hidden_size": -3}, "hidden_size: given -3, allowed int >= 1"),
         ({"hidden_size": 100, "num_attention_heads": 12}, "a multiple of 12 heads"),
         (
@@ -195,6 +211,17 @@ def test_what_cannot_be_estimated_is_said_in_a_line(
     assert printed.err.count("\n") == 1
     assert line in printed.err
     assert f"npu: {path.parent}: config.json" in printed.err
+
+
+def test_a_gguf_file_is_told_its_own_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Heads by layer are not read; the key is that of the file, not one of config.json."""
+    checkpoint = random_checkpoint(shape_of("llama", hidden=32, heads=4, kv_heads=2, layers=2), 1)
+    for key, given in (("attention.head_count_kv", [2, 2]), ("block_count", 10_000_000)):
+        path = write_gguf(checkpoint, tmp_path / "m.gguf", metadata={f"llama.{key}": given})
+        assert command_line.main(["estimate", str(path)]) == 2
+        assert f"npu: {path}: metadata llama.{key}: given {given}, " in capsys.readouterr().err
 
 
 def test_positions_that_config_json_lacks(
