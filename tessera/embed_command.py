@@ -32,7 +32,7 @@ from tessera.rtl_chip import ChipMismatchError
 from tessera.session import Session
 from weights.encoder import EncoderCheckpoint, Pooling
 from weights.encoder_importer import load_encoder
-from weights.tokenizer import load_tokenizer
+from weights.tokenizer import TokenizerError, load_tokenizer
 
 BAD_INPUT = (
     *BAD_MODEL,
@@ -151,7 +151,12 @@ def embed(checkpoint: EncoderCheckpoint, texts: Sequence[str], on: str) -> Embed
     """
     checkpoint = _pooled(checkpoint)
     tokenizer = load_tokenizer(checkpoint.place, checkpoint.shape.vocab)
-    ids = [tokenizer.ids(checkpoint.text.of(text)) for text in texts]
+    ids = []
+    for number, text in enumerate(texts, 1):
+        try:
+            ids.append(tokenizer.ids(checkpoint.text.of(text)))
+        except TokenizerError as error:
+            raise TokenizerError(f"sentence {number}: given {text!r}: {error}") from error
     longest = max(map(len, ids))
     for number, one in enumerate(ids, 1):
         if len(one) > checkpoint.longest:

@@ -106,6 +106,11 @@ def _no_template(name: str) -> TokenizerError:
     )
 
 
+def _half_character(text: str, at: int) -> TokenizerError:
+    """Return the error for a lone surrogate, which stands for a byte that is no UTF-8."""
+    return TokenizerError(f"letter {at + 1}: given {text[at]!r}, allowed is UTF-8 text")
+
+
 def _said(error: Exception) -> str:
     """Return in one line what a library said."""
     return " ".join(str(error).split()) or type(error).__name__
@@ -127,7 +132,10 @@ class ByteTokenizer:
 
     def ids(self, text: str) -> list[int]:
         """Return one id per byte."""
-        return list(text.encode("utf-8", "surrogateescape"))
+        try:
+            return list(text.encode("utf-8", "surrogateescape"))
+        except UnicodeEncodeError as error:
+            raise _half_character(text, error.start) from error
 
     def conversation(self, messages: Sequence[dict[str, str]]) -> list[int]:
         """Refuse: bytes have no chat template."""
@@ -204,8 +212,12 @@ class TransformersTokenizer:
 
     def _ids(self, text: str, *, special: bool) -> list[int]:
         try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise _half_character(text, error.start) from error
+        try:
             found = self._tokenizer.encode(text, add_special_tokens=special, verbose=False)
-        except Exception as error:  # bytes that are no UTF-8, words that it does not know
+        except Exception as error:  # words that it does not know
             raise TokenizerError(_said(error)) from error
         return [int(i) for i in found]
 

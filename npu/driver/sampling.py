@@ -100,7 +100,8 @@ class Sampler:
         """Return the logits (V,) with those of tokens that have come lowered."""
         scores = logits.astype(np.float64)
         if self.cap:
-            scores = np.tanh(scores * self.unit / self.cap) * (self.cap / self.unit)
+            with np.errstate(over="ignore"):  # infinity has the limit of what is large
+                scores = np.tanh(scores * self.unit / self.cap) * (self.cap / self.unit)
         if self.repetition_penalty != 1:
             come = list(self._come)
             found, penalty = scores[come], self.repetition_penalty
@@ -116,7 +117,8 @@ class Sampler:
         """
         scores = self._scores(logits)
         tokens = np.argsort(-scores, kind="stable")[: self.top_k or None].astype(np.int64)
-        powers = np.exp((scores[tokens] - scores[tokens[0]]) * self.unit / self.temperature)
+        with np.errstate(over="ignore"):  # infinitely far below the likeliest is a chance of 0
+            powers = np.exp((scores[tokens] - scores[tokens[0]]) * self.unit / self.temperature)
         kept = powers >= self.min_p  # the likeliest one's power is 1
         if self.top_p < 1:
             before = np.cumsum(powers) - powers

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer as Rust
+from tokenizers.models import WordLevel
+from transformers import PreTrainedTokenizerFast
 
 from npu.cli import command_line
 from tests.bad_input.nothing import nothing_there
@@ -66,6 +69,14 @@ def test_a_file_without_sentences_is_refused(
         (tmp_path / "x.txt").write_bytes(content)
         message = f"x.txt: given {len(content)} bytes that are no text, allowed is UTF-8 text"
         assert message in refusal([str(folder), "--file", str(tmp_path / "x.txt")], capsys)
+
+
+def test_half_a_character_is_no_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which sentence, which letter, what it is."""
+    words = [WordLevel({"a": 0, "?": 1}, unk_token="?")]
+    PreTrainedTokenizerFast(tokenizer_object=Rust(*words)).save_pretrained(folder)
+    line = refusal([str(folder), "a", "a \udcff b"], capsys)
+    assert "sentence 2: given 'a \\udcff b': letter 3: given '\\udcff', allowed is UTF-8" in line
 
 
 def test_a_decoder_does_not_embed(capsys: pytest.CaptureFixture[str]) -> None:

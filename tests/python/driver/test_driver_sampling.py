@@ -88,6 +88,21 @@ def test_extreme_logits() -> None:
     assert Sampler(1e3, 1e-3).choose(logits) == 1
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "settings",
+    [{"temperature": math.ulp(0.0)}, {"temperature": 1.0, "cap": math.ulp(0.0)}],
+)
+def test_the_smallest_settings(settings: dict[str, Any]) -> None:
+    """What becomes infinite is a limit, and no warning is printed."""
+    logits = np.array([-32768, 5, 32767, 32766, 32767], np.int16)
+    sampler = Sampler(0.01, **settings)
+    tokens, chances = sampler.distribution(logits)
+    assert np.isfinite(chances).all()
+    assert "cap" in settings or chances.tolist() == [0.5, 0.5, 0, 0, 0]
+    assert sampler.choose(logits) in tokens
+
+
 def test_seeds() -> None:
     """Equal seeds draw equal tokens, other seeds others."""
     runs = []

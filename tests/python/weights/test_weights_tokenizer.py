@@ -161,6 +161,13 @@ def test_text_is_held_back_no_longer_than_it_may_be_a_stop_string() -> None:
     assert (stream.finish(), stream.over) == ("t", False)
 
 
+def test_half_a_character_has_no_bytes() -> None:
+    """What stands for a byte of a command line is that byte."""
+    assert ByteTokenizer().ids("a\udcff") == [97, 255]
+    with pytest.raises(TokenizerError, match=r"letter 2: given '\\ud800', allowed is UTF-8 text"):
+        ByteTokenizer().ids("a\ud800")
+
+
 def conversations(tmp_path: Path, template: str | None) -> list[int]:
     """Return the ids of a question by a template."""
     chat_tokenizer(template).save_pretrained(tmp_path)
