@@ -6,6 +6,7 @@ from __future__ import annotations
 import builtins
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,32 @@ def test_parts(tmp_path: Path, method: str, part: str, value: Array | None, mess
     del tensors[f"{UP}.{part}"]
     save_file(tensors | ({} if value is None else {f"{UP}.{part}": value}), tmp_path / WEIGHTS)
     refused(tmp_path, message)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        (f"{UP}.bias", np.eye(1, 32, 3, np.float16)[0]),
+        (f"{UP}.bias", np.full(32, np.nan, np.float16)),
+        ("model.layers.0.input_layernorm.bias", np.zeros(32, np.float16)),
+    ],
+)
+def test_biases_of_no_zeros_or_of_no_packed_matrix(tmp_path: Path, name: str, value: Array) -> None:
+    """What the architecture lacks and is not nothing."""
+    write_packed(CHECKPOINT, tmp_path, GPTQ, gptq)
+    save_file(load_file(tmp_path / WEIGHTS) | {name: value}, tmp_path / WEIGHTS)
+    refused(tmp_path, rf"tensor '{name.removeprefix('model.')}'")
+
+
+def test_biases_of_an_architecture_that_has_them(tmp_path: Path) -> None:
+    """They are read, zeros or not, and their shape is checked."""
+    checkpoint = random_checkpoint(replace(SHAPE, family="qwen2", biases=("q", "k", "v")), 1)
+    write_packed(checkpoint, tmp_path, GPTQ, gptq)
+    name = "model.layers.0.self_attn.q_proj.bias"
+    tensors = load_file(tmp_path / WEIGHTS)
+    np.testing.assert_array_equal(load_checkpoint(tmp_path).tensors["h.0.q.bias"], tensors[name])
+    save_file(tensors | {name: np.zeros(31, np.float16)}, tmp_path / WEIGHTS)
+    refused(tmp_path, r"q_proj\.bias': given shape \(31,\), allowed \(32,\)")
 
 
 def test_floats_of_8_bits(tmp_path: Path) -> None:

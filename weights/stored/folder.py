@@ -104,7 +104,10 @@ class FolderModel:
             CheckpointError: a file is missing or damaged, or is a pickle and PyTorch is not there.
         """
         found = self._stored()
-        return found if self.packing is None else unpacked(found, self.packing, self.source)
+        if self.packing is None:
+            return found
+        sizes = self.architecture.sizes(self.architecture.shape(self.config))
+        return unpacked(found, self.packing, self.source, lambda name: self.key(name) in sizes)
 
     def _stored(self) -> Iterator[StoredTensor]:
         for file in self._files():

@@ -24,6 +24,7 @@ WORD = 32
 BITS = (4, 8)
 AWQ_COLUMNS = (0, 2, 4, 6, 1, 3, 5, 7)
 """Which column of eight each code of a word is, from the lowest bits on."""
+BIAS = "bias"
 UNSET = -1
 """What all entries of weight_g_idx are if inputs are in the order of groups."""
 FLOATS = ("F64", "F32", "F16", "BF16")
@@ -104,19 +105,32 @@ def packing_of(config: Config) -> Packing:
 
 
 def unpacked(
-    tensors: Iterable[StoredTensor], packing: Packing, source: str
+    tensors: Iterable[StoredTensor], packing: Packing, source: str, known: Callable[[str], bool]
 ) -> Iterator[StoredTensor]:
     """Yield tensors with a packed matrix as one, called "weight"; others as they are.
+
+    Args:
+        tensors: of all files.
+        packing: how matrices are stored.
+        source: for messages.
+        known: says whether a model has a tensor of a name. What it lacks is left out if it is a
+            bias of nothing but zeros beside a packed matrix: older AutoGPTQ gives each one.
 
     Raises:
         CheckpointError: parts of a matrix are missing or contradict one another.
     """
     groups: dict[str, dict[str, StoredTensor]] = {}
+    biases: dict[str, StoredTensor] = {}
     for one in tensors:
         stem, _, part = one.name.rpartition(".")
         if part in packing.parts:
             groups.setdefault(stem, {})[part] = one
+        elif part == BIAS and not known(one.name):
+            biases[stem] = one
         else:
+            yield one
+    for stem, one in biases.items():
+        if stem not in groups or one.dtype not in FLOATS or one.load().astype(np.float32).any():
             yield one
     for stem, parts in groups.items():
         for part in packing.parts:

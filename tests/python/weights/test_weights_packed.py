@@ -68,6 +68,16 @@ def test_gptq_without_owners(tmp_path: Path) -> None:
     check(tmp_path, write_packed(CHECKPOINT, tmp_path, GPTQ, without))
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_gptq_with_biases_of_zeros(tmp_path: Path, dtype: type[np.floating[Any]]) -> None:
+    """Older AutoGPTQ gives each matrix one, also where the architecture has none."""
+
+    def parts(one: PackedMatrix) -> dict[str, Array]:
+        return gptq(one) | {"bias": np.zeros(one.shape[0], dtype)}
+
+    check(tmp_path, write_packed(CHECKPOINT, tmp_path, GPTQ, parts))
+
+
 @pytest.mark.parametrize("names", [("bits", "group_size"), ("w_bit", "q_group_size")])
 def test_awq(tmp_path: Path, names: tuple[str, str]) -> None:
     """Eight columns in an order of their own; options have older names, too."""
