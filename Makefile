@@ -73,7 +73,7 @@ WRITING = --weights "$$WEIGHTS" --tokens "$$TOKENS" --temperature "$$TEMPERATURE
 # What tests need, but for whole frameworks (make oracles); about a minute to install, 850 MB.
 TEST_GROUPS = cluster emulator graphs report synth
 SUITE_GROUPS = published sentences
-ORACLE_GROUPS = oracles published
+ORACLE_GROUPS = metrics oracles published
 REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "$$SHARD" \
   --changed "$$CHANGED" --scheduler "$$SCHEDULER" --hostile "$${HOSTILE:-0}" \
   $(if $(LIST),--list) $(if $(COV),--cov) $(if $(RESUME),--resume)

@@ -22,8 +22,8 @@ from npu.commands.hard_path import hard_name  # noqa: E402 (found by the line be
 
 VENV = os.path.join(ROOT, ".venv")
 OLDEST = (3, 11)
-DATA = ("published", "sentences")
-"""Groups whose packages carry files that tests read; no code of theirs runs, nor what it needs."""
+ALONE = ("metrics", "published", "sentences")
+"""Groups whose packages carry files, or few functions, for tests: what else they need is not."""
 TOOLS = (("g++", "g++"), ("make", "make"), ("perl", "perl"), ("git", "git"))
 
 
@@ -135,7 +135,7 @@ def install(extras):
     # type: (list[str]) -> None
     """Make the environment hold this project's pinned packages and those of `extras`."""
     requirements(extras)
-    files = requirements([extra for extra in extras if extra in DATA])
+    files = requirements([extra for extra in extras if extra in ALONE])
     stamps = [os.path.join(VENV, ".stamp-" + group) for group in ["dev", *extras]]
     wanted = fingerprint()
     if all(says(stamp, wanted) for stamp in stamps):
@@ -144,7 +144,7 @@ def install(extras):
     if not works(python):
         print("setup: creating .venv", flush=True)
         subprocess.check_call([sys.executable, "-m", "venv", "--clear", VENV])
-    code = [extra for extra in extras if extra not in DATA]
+    code = [extra for extra in extras if extra not in ALONE]
     target = ROOT + "[" + ",".join(["dev", *code]) + "]"
     print("setup: installing the packages that pyproject.toml pins", flush=True)
     command = [
