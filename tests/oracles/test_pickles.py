@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from tests.python.weights.packed_matrices import GPTQ, gptq, write_packed
 from weights.architectures import ARCHITECTURES
 from weights.checkpoint import CheckpointError, digest
 from weights.importer import load_checkpoint
@@ -64,6 +66,17 @@ def test_shards(tmp_path: Path) -> None:
     index = {name: file for file, some in parts.items() for name in some}
     (tmp_path / PICKLE_INDEX).write_text(json.dumps({"weight_map": index}))
     assert digest(load_checkpoint(tmp_path)) == digest(random_checkpoint(shape_of("gpt2"), 1))
+
+
+def test_packed_matrices(tmp_path: Path) -> None:
+    """Codes are whole numbers, as older AutoGPTQ saved them."""
+    checkpoint = random_checkpoint(shape_of("llama", hidden=64, heads=4, ffn=96), 1)
+    write_packed(checkpoint, tmp_path / "safe", GPTQ, gptq)
+    wanted = digest(load_checkpoint(tmp_path / "safe"))
+    shutil.copytree(tmp_path / "safe", tmp_path / "bin")
+    torch.save(load_file(tmp_path / "bin" / WEIGHTS), tmp_path / "bin" / PICKLE)
+    (tmp_path / "bin" / WEIGHTS).unlink()
+    assert digest(load_checkpoint(tmp_path / "bin")) == wanted
 
 
 class Runs:

@@ -23,7 +23,14 @@ from weights.stored.form import StoredTensor
 COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 LONGEST = 200
 """Letters of what PyTorch says that a message repeats."""
-DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}
+DTYPES = {
+    "float64": "F64",
+    "float32": "F32",
+    "float16": "F16",
+    "bfloat16": "BF16",
+    "int32": "I32",
+    "int64": "I64",
+}
 """Types by PyTorch's name and by that of safetensors."""
 
 
