@@ -76,6 +76,7 @@ SUITE_GROUPS = published sentences
 ORACLE_GROUPS = metrics oracles published
 REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "$$SHARD" \
   --changed "$$CHANGED" --scheduler "$$SCHEDULER" --hostile "$${HOSTILE:-0}" \
+  $(if $(MEMORY),--memory "$$MEMORY") \
   $(if $(LIST),--list) $(if $(COV),--cov) $(if $(RESUME),--resume)
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)

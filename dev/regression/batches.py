@@ -60,7 +60,7 @@ def make(
         else:
             # All that a process runs has the largest memory, every byte of which is compared.
             chip = (task.kind, task.model, test.memory_bytes)
-            group = (*chip, task.seed, task.full, task.hostile)
+            group = (*chip, task.seed, task.full, task.hostile, task.memory)
             shared.setdefault(group, []).append(task)
     parts += _parts(shared.values(), seconds)
 

@@ -20,6 +20,7 @@ from npu.commands import build_folder
 from npu.commands.arguments import TIERS, AddCommand, UsageError, names_in, whole_from
 from spec.configurations import USUAL
 from spec.paths import ROOT
+from tb.bench.memory_kinds import DRAMS
 from tb.run import build, registry, units
 from tb.run.requests import add_common, check_simulator
 from tb.run.verilator import VerilatorError
@@ -78,7 +79,8 @@ def _chosen(arguments: argparse.Namespace) -> list[Task]:
     seeds = range(
         arguments.seed, arguments.seed + (arguments.seeds or tiers.SEEDS.get(arguments.tier, 1))
     )
-    tasks = tiers.tasks_of(arguments.tier, arguments.chip or USUAL, seeds, arguments.hostile)
+    memories = arguments.hostile, arguments.memory
+    tasks = tiers.tasks_of(arguments.tier, arguments.chip or USUAL, seeds, *memories)
     return selection.shard(selection.chosen(tasks, names_in(arguments.filter)), arguments.shard)
 
 
@@ -121,13 +123,14 @@ def _begun(
     for run in store.runs():
         if run.state == "running":  # whoever ran it is gone, or would hold the lock
             store.end(run.number, "interrupted", 0.0)
-    narrow = arguments.filter or arguments.shard or arguments.hostile
+    narrow = arguments.filter or arguments.shard or arguments.hostile or arguments.memory
     options: dict[str, object] = {
         "seeds": arguments.seeds or tiers.SEEDS[arguments.tier],
         "seed": arguments.seed,
         "filter": arguments.filter,
         "shard": arguments.shard,
         "hostile": arguments.hostile,
+        "memory": arguments.memory,
         "coverage": arguments.cov,
         "config": (arguments.chip or USUAL).name,
         "complete": arguments.tier != "smoke" and not narrow,
@@ -237,6 +240,9 @@ def add_commands(command: AddCommand) -> None:
         type=whole_from(0, SEED_MOST),
         default=0,
         help="seed of a hostile memory for all tests",
+    )
+    regression.add_argument(
+        "--memory", choices=DRAMS, default="", help="a DRAM behind the chip for all tests"
     )
     regression.add_argument("--changed", default="", help="tests first that a change concerns")
     regression.add_argument("--resume", action="store_true", help="go on with the last run")

@@ -51,7 +51,14 @@ def job_of(task: Task, coverage: bool = False) -> runner.Job:
     """Return the simulation of a task, on the configuration's own model."""
     test = known.tests()[task.name]
     configuration = models.configuration_of(task.model, coverage)
-    return runner.Job(test, configuration, task.seed, full=task.full, hostile=task.hostile)
+    return runner.Job(
+        test,
+        configuration,
+        task.seed,
+        full=task.full,
+        hostile=task.hostile,
+        memory=task.memory,
+    )
 
 
 def _simulate(batch: Batch) -> list[Outcome]:

@@ -89,7 +89,7 @@ def run(files: Sequence[str], results: Results, folder: Path = reports.REPORTS) 
     missing = [number for number in range(1, first.count + 1) if number not in given]
     finished = not missing and all(share.run.state == "finished" for share in shares)
     options = first.run.options
-    narrow = options.get("filter") or options.get("hostile") or missing
+    narrow = missing or any(options.get(one) for one in ("filter", "hostile", "memory"))
     complete = first.run.tier != "smoke" and not narrow
     tasks = [task for share in shares for task in share.tasks]
     number = results.begin(

@@ -22,14 +22,14 @@ from dev.regression.task import ExecutedRow, Outcome, Task
 from spec.paths import ROOT
 
 FILE = Path(os.environ.get("RESULTS") or ROOT / ".regress" / "results.sqlite")
-VERSION = 1
+VERSION = 2
 _TABLES = """
 CREATE TABLE runs (id INTEGER PRIMARY KEY, begun TEXT NOT NULL, ended TEXT, state TEXT NOT NULL,
   tier TEXT NOT NULL, options TEXT NOT NULL, tree TEXT NOT NULL, revision TEXT NOT NULL,
   dirty INTEGER NOT NULL, host TEXT NOT NULL, seconds REAL NOT NULL DEFAULT 0);
 CREATE TABLE tasks (run INTEGER NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
   model TEXT NOT NULL, seed INTEGER NOT NULL, full INTEGER NOT NULL, hostile INTEGER NOT NULL,
-  PRIMARY KEY (run, key)) WITHOUT ROWID;
+  memory TEXT NOT NULL DEFAULT '', PRIMARY KEY (run, key)) WITHOUT ROWID;
 CREATE TABLE results (run INTEGER NOT NULL, key TEXT NOT NULL, status TEXT NOT NULL,
   message TEXT NOT NULL, seconds REAL NOT NULL, cycles INTEGER NOT NULL, rows TEXT NOT NULL,
   output TEXT NOT NULL, log TEXT NOT NULL, repeat TEXT NOT NULL, waves TEXT NOT NULL,
@@ -39,7 +39,9 @@ CREATE TABLE covered (run INTEGER NOT NULL, key TEXT NOT NULL, points BLOB NOT N
 CREATE TABLE points (digest TEXT PRIMARY KEY, points BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE notes (run INTEGER NOT NULL, at TEXT NOT NULL, text TEXT NOT NULL);
 """
-_TASK = ("kind", "name", "model", "seed", "full", "hostile")
+_RENEWED = {1: "ALTER TABLE tasks ADD COLUMN memory TEXT NOT NULL DEFAULT ''"}
+"""What brings the tables of an older version to the next one."""
+_TASK = ("kind", "name", "model", "seed", "full", "hostile", "memory")
 _FIGURES = ("status", "seconds", "cycles", "attempt")
 _TEXTS = ("message", "output", "log", "repeat", "waves", "worker")
 """Columns of a task, and of an outcome after its task, called as the fields."""
@@ -91,8 +93,8 @@ def _now() -> str:
 
 
 def _task(row: tuple[Any, ...]) -> Task:
-    kind, name, model, seed, full, hostile = row
-    return Task(kind, name, model, seed, bool(full), hostile)
+    kind, name, model, seed, full, hostile, memory = row
+    return Task(kind, name, model, seed, bool(full), hostile, memory)
 
 
 class Results:
@@ -115,7 +117,11 @@ class Results:
             if reading:
                 self._db = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
                 self._db.text_factory = lambda raw: raw.decode("utf-8", "replace")
-                self._version()
+                if self._version() in _RENEWED:
+                    raise ResultsError(
+                        f"{file}: given results of an older version, which the next make regress "
+                        "renews"
+                    )
                 return
             file.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(file, timeout=30.0, isolation_level=None)
@@ -128,13 +134,19 @@ class Results:
                         for statement in _TABLES.split(";\n"):
                             self._db.execute(statement)
                         self._db.execute(f"PRAGMA user_version = {VERSION}")
+            while version in _RENEWED:
+                with self._changing():
+                    if self._version() == version:
+                        self._db.execute(_RENEWED[version])
+                        self._db.execute(f"PRAGMA user_version = {version + 1}")
+                version += 1
 
     def _version(self) -> int:
         """Return the version of the tables, 0 if there are none. Nothing is written."""
         version, tables = self._db.execute(
             "SELECT user_version, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version"
         ).fetchone()
-        if version not in (0, VERSION):
+        if version not in (0, *_RENEWED, VERSION):
             raise ResultsError(
                 f"{self.file}: given results of version {version}, allowed {VERSION}; move it away"
             )
@@ -188,8 +200,9 @@ class Results:
                 (_now(), tier, json.dumps(options), tree, revision, dirty, os.uname().nodename),
             ).lastrowid
             self._db.executemany(
-                "INSERT INTO tasks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [(run, t.key, t.kind, t.name, t.model, t.seed, t.full, t.hostile) for t in tasks],
+                f"INSERT INTO tasks (run, key, {', '.join(_TASK)}) "
+                f"VALUES (?, ?{', ?' * len(_TASK)})",
+                [(run, task.key, *(getattr(task, name) for name in _TASK)) for task in tasks],
             )
         return int(run or 0)
 

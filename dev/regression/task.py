@@ -26,6 +26,7 @@ class Task:
         seed: of all random choices.
         full: whether a test that has a long form runs it.
         hostile: seed of a hostile memory, 0 for the usual one.
+        memory: a DRAM behind the chip, "" for a memory of fixed latency.
     """
 
     kind: Kind
@@ -34,14 +35,16 @@ class Task:
     seed: int = 1
     full: bool = False
     hostile: int = 0
+    memory: str = ""
 
     @property
     def key(self) -> str:
         """Its name in a run."""
         form = "full" if self.full else "short"
-        hostile = [f"hostile{self.hostile}"] if self.hostile else []
+        memory = [f"hostile{self.hostile}"] if self.hostile else []
+        memory += [self.memory] if self.memory else []
         model = [self.model] if self.model else []
-        return "/".join([self.kind, *model, self.name, str(self.seed), form, *hostile])
+        return "/".join([self.kind, *model, self.name, str(self.seed), form, *memory])
 
     @property
     def test(self) -> str:
@@ -53,7 +56,8 @@ class Task:
         """What people call it."""
         model = f" on {self.model}" if self.model and self.model != "fast-a16" else ""
         hostile = f" hostile {self.hostile}" if self.hostile else ""
-        return f"{self.name}{model} seed {self.seed}{hostile}"
+        memory = f" on {self.memory}" if self.memory else ""
+        return f"{self.name}{model} seed {self.seed}{hostile}{memory}"
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,9 @@ SUITES = ("tests/soc", "tests/suites")
 WITHOUT_SIMULATOR = ("tests/python", "tests/bad_input", "tests/bench", "tests/dev", "tests/rtl")
 
 
-def tasks_of(tier: str, chip: ChipParameters, seeds: Sequence[int], hostile: int = 0) -> list[Task]:
+def tasks_of(
+    tier: str, chip: ChipParameters, seeds: Sequence[int], hostile: int = 0, memory: str = ""
+) -> list[Task]:
     """Return the tasks of a tier.
 
     Args:
@@ -36,13 +38,14 @@ def tasks_of(tier: str, chip: ChipParameters, seeds: Sequence[int], hostile: int
         seeds: of random tests.
         hostile: seed of a hostile memory for all tests on the chip without the tag `timing`,
             0 for none; then nothing else runs.
+        memory: a DRAM for the same tests, "" for none; likewise.
 
     Raises:
         UsageError: there is no such tier.
     """
     full = check_tier(tier) != "smoke"
-    tasks = list(_on_chip(chip, seeds, full, hostile))
-    if not full or hostile:
+    tasks = list(_on_chip(chip, seeds, full, hostile, memory))
+    if not full or hostile or memory:
         return tasks
     tasks += _on_blocks(seeds)
     tasks += [Task("sweep", name, "", 1, True) for name in model.FUNCTIONS]
@@ -56,17 +59,17 @@ def tasks_of(tier: str, chip: ChipParameters, seeds: Sequence[int], hostile: int
 
 
 def _on_chip(
-    chip: ChipParameters, seeds: Sequence[int], full: bool, hostile: int
+    chip: ChipParameters, seeds: Sequence[int], full: bool, hostile: int, memory: str
 ) -> Iterator[Task]:
     for on, tests in requests.tests_by_chip(chip).items():
         # A model takes longer to build than its few tests.
         if not (full or on.chip.smoke or on.chip == chip):
             continue
         for test in tests:
-            if hostile and "timing" in test.tags:
+            if (hostile or memory) and "timing" in test.tags:
                 continue
             for seed in seeds:
-                yield Task("rtl", test.name, on.folder.name, seed, full, hostile)
+                yield Task("rtl", test.name, on.folder.name, seed, full, hostile, memory)
 
 
 def _on_blocks(seeds: Sequence[int]) -> Iterator[Task]:

@@ -61,6 +61,10 @@ def nothing_real(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (["--seed", "9" * 30], "npu: SEED: given 999999999999999999999999999999, allowed whole"),
         (["--hostile", "-1"], "npu regress: argument --hostile: given '-1', allowed whole"),
         (["--hostile", "9" * 30], "npu regress: argument --hostile: given '9999"),
+        (
+            ["--memory", "ddr5"],
+            "npu regress: argument --memory: invalid choice: 'ddr5' (choose from",
+        ),
         (["--config", "a5"], "npu regress: argument --config: given 'a5', allowed a16, a4"),
         (["-j", "0"], "npu regress: argument -j/--jobs: given '0', allowed whole"),
         (["--sim", "vcs"], "npu: SIM=vcs: only SIM=verilator is supported"),

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from dev.regression import session
+from dev.regression import results, session
 from dev.regression.reports import verdicts
 from dev.regression.results import Results, ResultsError
-from dev.regression.task import Outcome
+from dev.regression.task import Outcome, Task
 from spec.paths import ROOT
 from tests.dev.regression_support import go, outcome_of, tasks_of
 
@@ -83,6 +83,24 @@ def test_a_result_that_comes_twice_counts_once(store: Results) -> None:
     assert store.outcomes(run) == [passed(0, 1.0), passed(1, 3.0)]
 
 
+def test_results_of_an_older_version(tmp_path: Path) -> None:
+    """Who writes brings them to this one and loses nothing; who only reads says so."""
+    file = tmp_path / "results.sqlite"
+    tables = results._TABLES.replace("  memory TEXT NOT NULL DEFAULT '', PRIMARY", "  PRIMARY")
+    with sqlite3.connect(file) as old:
+        for statement in tables.split(";\n"):
+            old.execute(statement)
+        old.execute("INSERT INTO tasks VALUES (1, 'k', 'rtl', 'test_a', 'fast-a16', 3, 1, 5)")
+        old.execute("PRAGMA user_version = 1")
+    old.close()
+    with pytest.raises(ResultsError, match="of an older version, which the next make regress"):
+        Results(file, reading=True)
+    for reading in (False, True):
+        store = Results(file, reading=reading)
+        assert store.tasks(1) == [Task("rtl", "test_a", "fast-a16", 3, True, 5, "")]
+        store.close()
+
+
 # Files that are no results
 
 
@@ -115,7 +133,7 @@ def damaged(file: Path) -> None:
     ("make", "said"),
     [
         (text, "file is not a database; move it away, or name another file by RESULTS="),
-        (version, "given results of version 7, allowed 1; move it away"),
+        (version, "given results of version 7, allowed 2; move it away"),
         (foreign, "given the database of another program; name another file by RESULTS="),
         (damaged, "file is not a database; move it away, or name another file by RESULTS="),
         (Path.mkdir, "unable to open database file; move it away, or name another file by"),
@@ -191,7 +209,7 @@ def test_two_regressions_at_once(tmp_path: Path) -> None:
     file = tmp_path / "results.sqlite"
     code = f"""
 from pathlib import Path
-from dev.regression import session
+from dev.regression import results, session
 with session.lock(Path({str(file)!r})):
     print("held", flush=True)
     input()

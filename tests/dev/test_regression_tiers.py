@@ -106,6 +106,15 @@ def test_a_hostile_memory_is_only_for_tests_on_the_chip() -> None:
     assert left_out == {test.name for test in registry.discover() if "timing" in test.tags}
 
 
+def test_a_dram_is_for_the_same_tests() -> None:
+    """Under keys of their own, by which a person sees what answered the chip."""
+    tasks = tiers.tasks_of("full", USUAL, [1], memory="ddr4")
+    assert {(task.kind, task.memory) for task in tasks} == {("rtl", "ddr4")}
+    hostile = tiers.tasks_of("full", USUAL, [1], hostile=5)
+    assert [task.name for task in tasks] == [task.name for task in hostile]
+    assert all(task.key.endswith("/ddr4") and task.short.endswith(" on ddr4") for task in tasks)
+
+
 def test_keys_are_unique() -> None:
     """A key is what results are found by."""
     for name in TIERS:
@@ -233,7 +242,8 @@ def varied() -> list[Task]:
     """Return tests of all kinds on all models, with two seeds, in both forms and memories."""
     seeds = [replace(task, seed=2) for task in tier("full")]
     hostile = tiers.tasks_of("full", USUAL, [1], hostile=3)
-    found = [*tier("smoke"), *tier("full"), *seeds, *hostile]
+    dram = tiers.tasks_of("full", USUAL, [1], memory="lpddr4")
+    found = [*tier("smoke"), *tier("full"), *seeds, *hostile, *dram]
     random.Random(1).shuffle(found)
     return found
 
@@ -253,7 +263,7 @@ def test_only_what_is_alike_shares_a_process() -> None:
     shared = [batch for batch in batches.make(tasks, seconds) if len(batch.tasks) > 1]
     assert len(shared) > 50
     for batch in shared:
-        alike = {(t.kind, t.model, t.seed, t.full, t.hostile) for t in batch.tasks}
+        alike = {(t.kind, t.model, t.seed, t.full, t.hostile, t.memory) for t in batch.tasks}
         assert len(alike) == 1
         assert len({known.tests()[t.name].memory_bytes for t in batch.tasks}) == 1
         assert {kind for kind, *_ in alike} <= {"rtl", "unit"}

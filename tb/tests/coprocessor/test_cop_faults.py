@@ -30,7 +30,8 @@ FAR = BORDER - 0x800
 ERRING = BORDER - 0x400
 """A bus word that the memory answers with an error."""
 CLOSED = RegionRegisters(BORDER, (1 << 32) - 1, False, False)
-PATIENCE = 300
+PATIENCE = 800
+"""Limit of waits, in cycles: longer than a DRAM takes to refresh."""
 RELU = Offer(encode(CopOp.RELU, 1, 2), (5, 0, 0))
 FLOATS_NAN = 0x7FC0_0000
 USERS = [op for op, info in COP_INSTRUCTIONS.items() if info.element]
