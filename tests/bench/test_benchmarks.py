@@ -76,7 +76,7 @@ def test_smoke_tier() -> None:
     assert {name.rpartition("_")[2] for name in smoke - usual} == {"a4"}  # built for tests anyway
     assert sum(landed[name] for name in smoke) < 0.2 * sum(landed.values())
     kinds = {name.partition("_")[0] for name in CASES}
-    assert kinds - {name.partition("_")[0] for name in smoke} == {"net", "small"}
+    assert kinds - {name.partition("_")[0] for name in smoke} == {"net", "prefill", "small"}
     assert [name for name, case in SOC_CASES.items() if case.long] == ["soc_bytelm_fp32"]
 
 
