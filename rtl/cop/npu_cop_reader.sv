@@ -51,7 +51,8 @@ module npu_cop_reader
   logic [28:0] next_q;  // word to ask for; the highest bit says that the address space has ended
   logic [WordsW-1:0] left_q;  // words to ask for
   logic [OpenW-1:0] open_q;  // words asked for and not used, but for the last one
-  logic more_q, denied_q, denied, asks, last_burst, pop, pop_q;  // more_q: there are words to ask for
+  logic more_q;  // there are words to ask for
+  logic denied_q, denied, asks, last_burst, pop, pop_q;
   logic [3:0] to_block, words;
 
   assign to_block = 4'(Block) - {1'b0, next_q[2:0]};

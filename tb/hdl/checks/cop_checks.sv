@@ -12,8 +12,8 @@ bind npu_cop_mem axi_checker u_check (
 
 `STREAM(npu_cop_reader, u_check, chunk_o.valid, ready_i, chunk_o, range_i.start)
 // A piece that has to wait has 8 bytes of either operand at most.
-`STREAM(npu_cop_pieces, u_check, piece_o.valid, ready_i,
-        {piece_o.a[63:0], piece_o.b[63:0], piece_o.count, size_o}, drop_i || start_i)
+`STREAM(npu_cop_pieces, u_check, piece_o.valid, ready_i, {
+        piece_o.a[63:0], piece_o.b[63:0], piece_o.count, size_o}, drop_i || start_i)
 `STREAM(npu_cop_writer, u_check_group, group_i.valid, ready_o, group_i, drop_i)
 `STREAM(npu_cop_writer, u_check_word, write_o.valid, write_i.ready, write_o,
         drop_i || range_i.start)
