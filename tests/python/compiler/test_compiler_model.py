@@ -143,10 +143,11 @@ def test_weights_that_the_chip_cannot_expand() -> None:
 
 
 @pytest.mark.parametrize("window", [1, 5, 16, 17, 31, 32])
-def test_windows(window: int) -> None:
-    """Windows around tile boundaries."""
+@pytest.mark.parametrize(("rows", "chunk"), [(40, 16), (48, 48)])
+def test_windows(window: int, rows: int, chunk: int) -> None:
+    """Windows around tile boundaries; of a larger chunk later rows begin with later keys."""
     model = _model("mistral", (("context", 64), ("layers", 1), ("window", window)))
-    check_steps(model, compile_model(model, CHIP), [40], chunk=16, decode=9)
+    check_steps(model, compile_model(model, CHIP), [rows], chunk=chunk, decode=9)
 
 
 @pytest.mark.parametrize(
