@@ -9,7 +9,9 @@ from enum import Enum
 
 import numpy as np
 
+from npu.compiler.attention_plan import BLOCK, row_blocks
 from npu.compiler.ideal import LeastWork
+from npu.compiler.shape import first_key
 from spec.configurations import USUAL, ChipParameters
 from spec.isa import Opcode
 from tb.bench.knobs import Knobs
@@ -21,6 +23,17 @@ from tb.run.registry import MEMORY_MIB
 
 LONG_CYCLES = 1_000_000
 """A benchmark with more ideal cycles than these is a long one."""
+
+
+def met_keys(rows: int, past: int = 0, window: int = 0) -> int:
+    """Return how many keys the rows of a pass meet on the usual chip, those of all rows together.
+
+    A block of rows meets the keys of its last row; they begin on a tile boundary.
+    """
+    return sum(
+        count * (past + first + count - first_key(window, past + first, USUAL.array_dim))
+        for first, count in row_blocks(rows, BLOCK)
+    )
 
 
 class Interval(Enum):

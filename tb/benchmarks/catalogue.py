@@ -12,14 +12,13 @@ import numpy as np
 from golden import decoder
 from npu.asm import assemble
 from npu.compiler import CompiledBlock, compile_block, ideal
-from npu.compiler.attention_plan import BLOCK, row_blocks
 from npu.compiler.stream import gemm_share
 from spec.configurations import CHIPS, USUAL, ChipParameters
 from spec.isa import Opcode
 from tb.bench.knobs import Knobs
 from tb.bench.memory_kinds import CEILING, MemoryKind, suffix
 from tb.benchmarks import measured_models
-from tb.benchmarks.benchmark import Benchmark, Interval
+from tb.benchmarks.benchmark import Benchmark, Interval, met_keys
 from tb.benchmarks.benchmark_load import BenchmarkLoad, single
 from tb.benchmarks.command_benchmarks import port_cases
 from tb.benchmarks.cop_benchmarks import cop_cases
@@ -158,8 +157,7 @@ def _block_case(rows: int, *, traced: bool = True, chip: ChipParameters = USUAL)
     hidden, heads, ffn = 64, 4, 256
     work = ideal.block(rows, hidden, heads, ffn)
     # A block of rows meets the keys of its last row, and the numerators are 16-bit values.
-    met = sum(count * (first + count) for first, count in row_blocks(rows, BLOCK))
-    unseen = 3 * met - 2 * ideal.visible_keys(rows, 0)
+    unseen = 3 * met_keys(rows) - 2 * ideal.visible_keys(rows, 0)
     return Benchmark(
         f"block_s{rows}{_suffix(chip)}",
         {"rows": rows, "hidden": hidden, "heads": heads, "ffn": ffn, "latency": 40},

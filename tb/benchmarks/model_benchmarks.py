@@ -9,14 +9,13 @@ from functools import partial
 import numpy as np
 
 from npu.compiler import ideal
-from npu.compiler.attention_plan import BLOCK, row_blocks
 from npu.compiler.ideal import LeastWork
-from npu.compiler.shape import Shape, first_key
+from npu.compiler.shape import Shape
 from spec.isa import Opcode
 from tb.bench.knobs import Knobs
 from tb.bench.memory_kinds import MemoryKind, suffix
 from tb.benchmarks import measured_models
-from tb.benchmarks.benchmark import Benchmark, Interval
+from tb.benchmarks.benchmark import Benchmark, Interval, met_keys
 from tb.benchmarks.benchmark_load import BenchmarkLoad
 
 FAMILIES = ("gpt2", "llama", "mistral", "qwen2")
@@ -38,15 +37,9 @@ SLOW_LATENCY = 200
 def attention_macs(shape: Shape, rows: int, past: int) -> int:
     """Return the multiplications of a pass's attention as the chip counts them, in all layers.
 
-    A block of rows meets the keys of its last row; they begin on a tile boundary. The numerators
-    are 16-bit values.
+    The numerators are 16-bit values.
     """
-    met = 0
-    for first, count in row_blocks(rows, BLOCK):
-        start, end = past + first, past + first + count
-        for layer in range(shape.layers):
-            key = first_key(shape.window_of(layer), start, measured_models.EDGE)
-            met += count * (end - key)
+    met = sum(met_keys(rows, past, shape.window_of(layer)) for layer in range(shape.layers))
     return 3 * met * shape.q_columns
 
 

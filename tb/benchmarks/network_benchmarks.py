@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from golden import decoder
 from npu.compiler import ideal
-from npu.compiler.attention_plan import BLOCK, row_blocks
 from npu.compiler.block_graph import block_graph
 from npu.compiler.ideal import LeastWork
 from npu.compiler.network import compile_network
@@ -32,7 +31,7 @@ from npu.runtime.tensor_rows import to_rows
 from spec.isa import Opcode
 from tb.bench.environment import INPUT
 from tb.benchmarks import measured_models
-from tb.benchmarks.benchmark import Benchmark, Interval
+from tb.benchmarks.benchmark import Benchmark, Interval, met_keys
 from tb.benchmarks.benchmark_load import BenchmarkLoad, ProgramRun
 from tb.models.light_networks import light_network
 from tb.models.sample_model import TEXT
@@ -231,8 +230,7 @@ def _block_case(rows: int) -> Benchmark:
     hidden, heads, ffn = 64, 4, 256
     work = ideal.block(rows, hidden, heads, ffn)
     # A block of rows meets the keys of its last row, and the numerators are 16-bit values.
-    met = sum(count * (first + count) for first, count in row_blocks(rows, BLOCK))
-    unseen = 3 * met - 2 * ideal.visible_keys(rows, 0)
+    unseen = 3 * met_keys(rows) - 2 * ideal.visible_keys(rows, 0)
     return Benchmark(
         f"graph_block_s{rows}",
         {"rows": rows, "hidden": hidden, "heads": heads, "ffn": ffn, "latency": LATENCY},

@@ -13,7 +13,9 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from golden import session
+from spec.paths import REPORTS
 from tests.published_model import published
+from tests.python.plans.campaign_reports import into_report
 from weights.chat import Question, prompt_ids
 from weights.importer import load_checkpoint
 from weights.quantize import quantize_loaded
@@ -33,6 +35,7 @@ QUESTIONS = (
     "Translate 'good morning' into French.",
 )
 FIRST_ANSWER = "The capital of France is Paris."
+REPORT = REPORTS / "chat_answers.json"
 TOKENS, COMPARED, EQUAL = 24, 12, 5
 """Tokens of an answer, those that are compared, and how many answers must be equal in them."""
 END = 2
@@ -63,7 +66,8 @@ def test_most_answers_are_those_of_float32() -> None:
         pairs = zip(expected, found, strict=False)
         alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         equal += alike >= COMPARED or expected == found
-        print(alike, *map(tokenizer.decode, (expected, found)), sep=" | ")
+        figures = {question: {"tokens_alike": alike, "answer": tokenizer.decode(found)}}
+        into_report(REPORT, {"format": "int8"}, "answers", figures)
         if question == QUESTIONS[0]:
             assert tokenizer.decode(found) == tokenizer.decode(expected) == FIRST_ANSWER
     assert equal >= EQUAL

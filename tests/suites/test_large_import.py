@@ -22,8 +22,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from spec.paths import ROOT
+from spec.paths import REPORTS, ROOT
 from tests.published_model import published
+from tests.python.plans.campaign_reports import into_report
 from tests.python.weights.chat_folder import chat_tokenizer
 from weights.architectures import ARCHITECTURES
 from weights.checkpoint import CheckpointShape
@@ -34,6 +35,8 @@ NIGHTLY = "NIGHTLY" in os.environ
 LAYERS, MOST = (22, 4.0e9) if NIGHTLY else (2, 1.7e9)
 """Layers, and bytes of memory that the import may take at any moment."""
 SEED = 1
+REPORT = REPORTS / "import.json"
+"""Of imports with the default calibration, by model."""
 SECONDS = 240.0
 """Processor time that an import with the default calibration may take."""
 CHILD = """
@@ -128,10 +131,11 @@ def check_default_import(model: Path, place: Path, most: float) -> None:
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr
-    peak, seconds = run.stdout.splitlines()[-2:]
-    print(f"{model.name}: {int(peak):,} bytes, {float(seconds):.1f} s of processor time")
-    assert int(peak) <= most, f"{peak} bytes"
-    assert float(seconds) <= SECONDS, f"{seconds} s of processor time"
+    peak, seconds = (float(line) for line in run.stdout.splitlines()[-2:])
+    figures = {"peak_bytes": int(peak), "processor_seconds": round(seconds, 1)}
+    into_report(REPORT, {"calibration": "default"}, "imports", {model.name: figures})
+    assert peak <= most, f"{peak:,.0f} bytes"
+    assert seconds <= SECONDS, f"{seconds} s of processor time"
 
 
 def test_gpt2_small_in_shards(tmp_path: Path) -> None:
