@@ -65,8 +65,9 @@ def test_most_answers_are_those_of_float32() -> None:
         found = session.generate(model, behind_sink(ids, model.sink.token), TOKENS, END)
         pairs = zip(expected, found, strict=False)
         alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        equal += alike >= COMPARED or expected == found
-        figures = {question: {"tokens_alike": alike, "answer": tokenizer.decode(found)}}
+        same = alike >= COMPARED or expected == found
+        equal += same
+        figures = {question: {"alike": alike, "equal": same, "answer": tokenizer.decode(found)}}
         into_report(REPORT, {"format": "int8"}, "answers", figures)
         if question == QUESTIONS[0]:
             assert tokenizer.decode(found) == tokenizer.decode(expected) == FIRST_ANSWER
