@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -191,9 +192,25 @@ def compile_sources(
     `flags` are for the compiler, behind its other ones.
     """
     target = target or FirmwareTarget()
-    chosen = target.chosen()
     output = output or BUILD / "firmware" / f"{name}-{target.kind()}.elf"
     output.parent.mkdir(parents=True, exist_ok=True)
+    # What is there stays unless a program comes out, whole.
+    with tempfile.TemporaryDirectory(dir=_made(BUILD / "firmware")) as folder:
+        made = Path(folder, "program.elf")
+        _run(target, sources, name, (include, defines, flags), made)
+        shutil.copy(made, output)
+    return output
+
+
+def _run(
+    target: FirmwareTarget,
+    sources: Sequence[Path],
+    name: str,
+    options: tuple[Sequence[Path], Sequence[str], Sequence[str]],
+    output: Path,
+) -> None:
+    include, defines, flags = options
+    chosen = target.chosen()
     library = [*sorted(LIBRARY.glob("*.S")), *sorted(LIBRARY.glob("*.c"))]
     command = [
         *target.command(),
@@ -222,4 +239,14 @@ def compile_sources(
     )
     if run.returncode != 0:
         raise FirmwareError(f"compiling {name} with {chosen} failed:\n{run.stdout.strip()[-4000:]}")
-    return output
+    if not _is_program(output):
+        raise FirmwareError(
+            f"compiling {name} with {chosen} made no program: given the flags {' '.join(flags)}, "
+            "allowed those with which it compiles and links one"
+        )
+
+
+def _is_program(path: Path) -> bool:
+    """Whether a compiler that has ended well has left an ELF file that can be executed."""
+    head = path.read_bytes()[:18] if path.is_file() else b""
+    return head.startswith(b"\x7fELF") and head[16:] == b"\x02\x00"

@@ -77,6 +77,21 @@ def test_what_the_compiler_says(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "wrong.c:2:10: error: " in said
 
 
+@pytest.mark.parametrize("flag", ["--version", "-c"])
+def test_a_compiler_that_makes_no_program(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flag: str
+) -> None:
+    """Is told; an older program of the name is neither run in its place nor overwritten."""
+    source, output = tmp_path / "other.c", tmp_path / "out.elf"
+    source.write_text("int main(void) { return 0; }\n", encoding="utf-8")
+    output.write_bytes(b"old")
+    words = ["firmware", str(source), "-o", str(output), f"--flag={flag}"]
+    assert command_line.main(words) == 2
+    said = capsys.readouterr()
+    assert re.search(rf" made no program: given the flags {flag}, allowed ", said.err)
+    assert (said.out, output.read_bytes()) == ("", b"old")
+
+
 def traps(tmp_path: Path, text: str) -> Path:
     """Compile a program."""
     source = tmp_path / "traps.c"
