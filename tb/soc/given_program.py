@@ -133,6 +133,13 @@ def kind_of(names: Sequence[str], *, elf: bool = True) -> str:
         for name in names:
             files.read_bytes(Path(name))
         return SOURCES
+    for name in names:
+        if Path(name).suffix in SUFFIXES:
+            raise UsageError(f"program: given a network; {_compile_first(name)}")
+        if holds_plan(Path(name)):
+            raise UsageError(
+                f"program: given the folder of a plan; allowed is npu soc network --model {name}"
+            )
     if len(names) > 1:
         raise UsageError(f"program: given {len(names)} names, allowed several of C sources only")
     (name,) = names
@@ -140,8 +147,6 @@ def kind_of(names: Sequence[str], *, elf: bool = True) -> str:
         if not firmware.needs_plan(name):
             return PLAIN
         return DECODER if firmware.needs_prompt(name) else NETWORK
-    if Path(name).suffix in SUFFIXES:
-        raise UsageError(f"program: given a network; {_compile_first(name)}")
     if not elf or ("/" not in name and "." not in name and not Path(name).exists()):
         raise UsageError(
             f"program: given {name!r}, allowed {'an ELF file or ' if elf else ''}C sources, or "
@@ -187,6 +192,9 @@ def own(
     arguments: argparse.Namespace, target: firmware.FirmwareTarget, output: Path | None = None
 ) -> Path:
     """Compile sources of the user's; return the ELF file. Raises FirmwareError."""
+    for folder in arguments.include:
+        if not folder.is_dir():
+            raise UsageError(f"--include {folder}: given no folder, allowed one of headers")
     build_folder.require()
     sources = [Path(name).resolve() for name in arguments.program]
     name = sources[0].stem
@@ -208,8 +216,9 @@ def _check_model(name: str, model: str) -> None:
     if not prompted and Path(model).suffix in SUFFIXES:
         raise UsageError(f"--model {model}: given a file; {_compile_first(model)}")
     if not prompted and not planned:
+        what = "" if model == DEFAULTS["model"] else f" {model}"
         raise UsageError(
-            f"--model {model}: given no folder of a plan, allowed is one that npu compile has made "
+            f"--model{what}: given no folder of a plan, allowed is one that npu compile has made "
             f"of a network, for {name}"
         )
 

@@ -166,10 +166,10 @@ def _firmware(arguments: argparse.Namespace) -> int:
         files.check_output(output)
         output = output.resolve()
     target = firmware.FirmwareTarget(arguments.compiler, "hard" if arguments.hard_float else "soft")
-    build_folder.require()
     if kind == SOURCES:
         path = own(arguments, target, output)
     else:
+        build_folder.require()
         path = firmware.compile_program(name, target, output=output)
     print(path.relative_to(ROOT) if output is None else arguments.output)
     return 0

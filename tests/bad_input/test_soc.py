@@ -149,7 +149,8 @@ def test_files_and_arguments(
         ("firmware", "generate"): "npu: program: given 'generate', which needs a model: allowed i",
         ("firmware", "network"): "npu: program: given 'network', which needs a model: allowed is n"
         "pu soc network --model FOLDER",
-        ("soc", "network"): "npu: --model weights/checkpoints/gpt2-tiny: given no folder of a plan",
+        ("soc", "network"): "npu: --model: given no folder of a plan, allowed is one that npu com",
+        ("soc", "network", "--model", "x"): "npu: --model x: given no folder of a plan, allowed",
     }
     for arguments, line in lines.items():
         assert refused(list(arguments), capsys).startswith(line), arguments
@@ -247,6 +248,9 @@ def test_float_registers_need_a_core_with_some(sound: bytes, tmp_path: Path) -> 
         (["no.c"], "npu: no.c: cannot be read: No such file or directory"),
         (["{c}", "hello"], "npu: program: given 2 names, allowed several of C sources only"),
         (["net.onnx"], "npu: program: given a network; allowed is its plan: npu compile net.onnx "),
+        (["network", "net.onnx"], "npu: program: given a network; allowed is its plan: npu compil"),
+        (["network", "{plan}"], "npu: program: given the folder of a plan; allowed is npu soc net"),
+        (["{c}", "-I", "no/folder"], "npu: --include no/folder: given no folder, allowed one of h"),
         (["network", "--model", "a/b.tflite"], "npu: --model a/b.tflite: given a file; allowed is "
          "its plan: npu compile a/b.tflite --calibrate random:8 --io int8 -o a/b, then npu soc"),
     ],
@@ -262,9 +266,12 @@ def test_options_that_a_program_cannot_take(
     elf, source = tmp_path / "a.elf", tmp_path / "a.c"
     elf.write_bytes(sound)
     source.write_text("int main(void) { return 0; }\n", encoding="utf-8")
-    given_words = [word.format(elf=elf, c=source) for word in arguments]
+    folder = tmp_path / "plan"
+    folder.mkdir()
+    (folder / "plan.json").touch()
+    given_words = [word.format(elf=elf, c=source, plan=folder) for word in arguments]
     assert refused(["soc", *given_words], capsys).startswith(line)
-    if "--flag=-O3" in arguments or "net.onnx" in arguments:
+    if {"--flag=-O3", "net.onnx", "no/folder"} & {*arguments}:
         assert refused(["firmware", *given_words], capsys).startswith(line)
 
 
