@@ -117,7 +117,7 @@ class _Parser(argparse.ArgumentParser):
     """Says in one line what is wrong."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\n")
+        self.exit(2, last_resort.harmless(f"{self.prog}: {message}") + "\n")
 
 
 def _homes_of(arguments: Sequence[str]) -> list[Home]:

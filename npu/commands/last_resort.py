@@ -30,13 +30,16 @@ class Refusal(Exception):  # noqa: N818 (not an error of the program)
 
 
 def harmless(text: str) -> str:
-    """Return a text in which nothing moves a cursor, turns a line around or is half a letter."""
+    """Return a text in which nothing moves a cursor, turns or ends a line, or is half a letter."""
     if text.isprintable():
         return text
-    return "".join(
-        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(one)[0] == "C" and one != "\n" else one
-        for one in text
-    )
+    return "".join("\N{REPLACEMENT CHARACTER}" if _harms(one) else one for one in text)
+
+
+def _harms(one: str) -> bool:
+    # Zl and Zp end a line as well.
+    kind = unicodedata.category(one)
+    return one != "\n" and (kind[0] == "C" or kind in ("Zl", "Zp"))
 
 
 def guarded(program: str, command: Callable[[], int], *, debug: bool) -> int:

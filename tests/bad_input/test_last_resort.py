@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -266,6 +267,19 @@ def test_debug(
     error = capsys.readouterr().err
     assert error.startswith("Traceback (most recent call last):")
     assert error.endswith("\nnpu: broken\n")
+
+
+def test_what_ends_or_turns_a_line_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the line of an error, whether of a command or of the parser: one line stays one."""
+    for words in (
+        ["asm", "a\u2028b\u2029c\x1b[31m", "-o", "x"],
+        ["asm", "a", "-o", "b", "--\u2028\x1b"],
+    ):
+        with suppress(SystemExit):
+            command_line.main(words)
+        said = capsys.readouterr().err
+        assert len(said.splitlines()) == 1
+        assert said.removesuffix("\n").isprintable()
 
 
 @pytest.mark.parametrize("command", command_line.COMMANDS)
