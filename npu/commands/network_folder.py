@@ -148,7 +148,7 @@ def _share(text: str) -> float:
     except ValueError:
         share = 0.0
     if not 0 < share <= 1:
-        raise argparse.ArgumentTypeError(f"given {text!r}, allowed a share, 1% or 0.01")
+        raise argparse.ArgumentTypeError(f"given {text!r}, allowed above 0 to 1: 1% or 0.01")
     return share
 
 

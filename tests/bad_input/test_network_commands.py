@@ -91,6 +91,8 @@ def content(folder: Path) -> dict[str, bytes]:
          "net.onnx: --port c1: operation 'c1' (conv, Conv) cannot be executed by the command port"),
         (["--shape", "x=1,2"], "net.onnx: input 'x' has shape [1, 1, 28, 28], given [1, 2]"),
         (["--shape", "x"], "npu compile: argument --shape: given 'x', allowed NAME=1,3,224,224"),
+        (["--max-error", "0"], "npu compile: argument --max-error: given '0', allowed above 0 to"),
+        (["--max-error", "2"], "npu compile: argument --max-error: given '2', allowed above 0 to"),
         (["--shape", "x=1,-2"], "npu compile: argument --shape: given 'x=1,-2', allowed NAME="),
         (["--rows", "4"], "--rows: given for a network, allowed for generation"),
         (["--tokens", "4"], "--tokens: given for a network, allowed for generation"),
