@@ -111,6 +111,9 @@ def from_jax(
     except ImportError as error:
         raise GraphError(f"{error}: functions of jax need it: pip install -e .[graphs]") from None
     label = name or getattr(function, "__name__", "function").strip("<>")
+    if not isinstance(example_args, list | tuple):
+        given = type(example_args).__name__
+        raise GraphError(f"{label}: example_args: given {given}, allowed a list of arguments")
     bad = [index for index in constants if not 0 <= index < len(example_args)]
     if bad:
         raise GraphError(f"{label}: constant {bad[0]}, allowed 0..{len(example_args) - 1}")
