@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, overload
 
 from npu import optional
-from npu.graph.form import Array, Graph, GraphError
+from npu.graph.form import Array, GraphError
 from npu.graph.importers.stablehlo import from_jax as lowered
 from npu.graph.inputs import Samples, check_inputs
 from npu.graph.states import States
@@ -86,6 +86,8 @@ class Session:
             if inputs is not None:
                 raise GraphError("run: given inputs twice, allowed run(outputs, inputs)")
             return self._run(outputs)
+        if not isinstance(inputs, Mapping | None) or hasattr(outputs, "shape"):
+            raise GraphError("run: given an array without a name, allowed inputs by name")
         names = self.outputs if outputs is None else tuple(outputs)
         unknown = [name for name in names if name not in self.outputs]
         if unknown:
@@ -177,7 +179,7 @@ def from_jax(
         constants: places of arguments that are parameters. What the function closes over is too.
         on: the chip.
         max_error: as `load`.
-        options: as `load`; `calibrate` may be one array per input in their order too.
+        options: as `load`.
 
     Raises:
         GraphError: jax is missing or cannot lower the function, or as `load`.
@@ -185,12 +187,13 @@ def from_jax(
         AccuracyError: as `load`.
     """
     graph = lowered(function, example_args, constants=constants)
-    samples = _by_name(graph, options.get("calibrate"), options.get("state"))
-    return _compiled(graph, {**options, "calibrate": samples}, on, max_error)
+    return _compiled(graph, options, on, max_error)
 
 
 def _compiled(source: Any, given: Mapping[str, Any], on: On, most: float | None) -> Session:  # noqa: ANN401
     options = CompileOptions(**given)
+    if most is not None and not (isinstance(most, int | float) and 0 < most <= 1):
+        raise GraphError(f"max_error: given {most!r}, allowed a number above 0 to 1")
     built = build_plan(source, replace(options, wide=_choice(options.wide, most)))
     if most is not None:
         held(built, most)
@@ -205,19 +208,3 @@ def _choice(wide: Sequence[str] | Choose, most: float | None) -> Sequence[str] |
             f"wide: given {wide!r}, allowed a list of names, or {AUTO!r} with max_error"
         )
     return wide_until(most)
-
-
-def _by_name(
-    graph: Graph,
-    calibrate: Samples | Sequence[Any] | str | None,
-    state: Mapping[str, str] | None,
-) -> Samples | str | None:
-    if calibrate is None or isinstance(calibrate, str | Mapping):
-        return calibrate
-    names = [name for name in graph.inputs if name not in (state or {})]
-    if len(calibrate) != len(names):
-        raise GraphError(
-            f"samples: given {len(calibrate)} arrays, allowed {len(names)}, "
-            f"one for each of {', '.join(names)}"
-        )
-    return dict(zip(names, calibrate, strict=True))

@@ -19,6 +19,7 @@ from npu.graph.form import Graph, GraphError
 from npu.graph.importers import named, opened, read, usual_samples, usual_wide
 from npu.graph.inputs import Samples
 from npu.graph.passes.quantising.calibrate import METHODS
+from npu.graph.passes.quantising.samples import by_input
 from npu.graph.passes.quantising.wide import is_wide, wide_tensors
 from npu.graph.prepare import PASSES, Io, prepare
 from npu.graph.states import with_states
@@ -78,8 +79,8 @@ class CompileOptions:
 
     Attributes:
         calibrate: samples of a network in float, one array per input whose first axis counts them,
-            or "random:N"; None for one that is quantised already, and for a checkpoint, which has
-            texts.
+            by name or in their order, or that of the only input; or "random:N"; None for a network
+            that is quantised already, and for a checkpoint, which has texts.
         calibration: how scales are found in samples: percentile, entropy or max.
         shapes: of inputs with free dimensions, by name.
         host: names of operations, or kinds, that are to run there.
@@ -95,7 +96,7 @@ class CompileOptions:
             of docs/formats.md for all ("int4g32"), and behind it NAME=word for single operations.
     """
 
-    calibrate: Samples | str | None = None
+    calibrate: Samples | Sequence[Any] | str | None = None
     calibration: str = METHODS[0]
     shapes: Mapping[str, tuple[int, ...]] | None = None
     host: Sequence[str] = ()
@@ -125,6 +126,14 @@ def build_plan(source: Any, options: CompileOptions = DEFAULTS) -> Built:  # noq
         GraphError: the file or an argument is wrong; naming file, operation and tensor.
         CompileError: an operation fits the chip in no way.
     """
+    if not isinstance(options.shapes or {}, Mapping):
+        given = type(options.shapes).__name__
+        raise GraphError(f"shapes: given {given}, allowed a shape by the name of its input")
+    for name, sizes in (options.shapes or {}).items():
+        if not isinstance(sizes, list | tuple) or not all(isinstance(one, int) for one in sizes):
+            raise GraphError(
+                f"shape of {name!r}: given {sizes!r}, allowed a tuple of whole numbers"
+            )
     source = opened(source)
     file = "" if isinstance(source, Graph) else named(source)
     graph = source if isinstance(source, Graph) else read(source, shapes=options.shapes)
@@ -132,9 +141,9 @@ def build_plan(source: Any, options: CompileOptions = DEFAULTS) -> Built:  # noq
         raise GraphError("shapes: given for a graph, allowed for files")
     try:
         graph = with_states(graph, options.state or {})
+        samples = by_input(graph, options.calibrate)
     except GraphError as error:
         raise GraphError(f"{file}: {error}" if file else str(error)) from None
-    samples = options.calibrate
     if samples is None:
         samples = usual_samples(source, graph)
     refused: dict[str, str] = {}

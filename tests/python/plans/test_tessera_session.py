@@ -62,6 +62,33 @@ def test_a_file_a_model_and_a_folder_are_one_network(tmp_path: Path) -> None:
         np.testing.assert_array_equal(other.run(one_input())["y"], expected)
 
 
+def test_samples_need_no_names() -> None:
+    """An array is that of the only input, a list one for each: the same integers."""
+    (array,) = samples(16).values()
+    named = files_of(tessera.load(model(), calibrate=samples(16)).plan)
+    for given in (array, [array]):
+        assert files_of(tessera.load(model(), calibrate=given).plan) == named
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"calibrate": 3}, r"samples: given int, allowed arrays by name or .*'x': float32"),
+        ({"calibrate": "x.npy"}, r"samples 'x.npy', allowed .*numpy\.load"),
+        ({"calibrate": [1, 2]}, "samples: given 2 arrays, allowed 1, one for each of x"),
+        ({"shapes": [1]}, "shapes: given list, allowed a shape by the name of its input"),
+        ({"shapes": {"x": 3}}, "shape of 'x': given 3, allowed a tuple of whole numbers"),
+        ({"shapes": {"x": ("a", 3)}}, r"shape of 'x': given \('a', 3\), allowed a tuple of whole"),
+        ({"max_error": "1%"}, "max_error: given '1%', allowed a number above 0 to 1"),
+        ({"max_error": float("nan")}, "max_error: given nan, allowed a number above 0 to 1"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
+    """By name, with what is allowed, not by what they break inside."""
+    with pytest.raises(GraphError, match=message):
+        tessera.load(model(), **{"calibrate": "random:2", **options})
+
+
 def test_a_function_of_jax_is_a_network() -> None:
     """Samples go by position or by name; what the function closes over is a weight."""
     needs("graphs")
@@ -129,6 +156,8 @@ def test_wrong_arguments_are_refused(tmp_path: Path) -> None:
     for call, message in (
         (lambda: session.run(["z"], one_input()), "output 'z': allowed y"),
         (lambda: session.run(["y"]), "run: given no inputs"),
+        (lambda: session.run(None, one_input()["x"]), "run: given an array without a name"),
+        (lambda: session.run(one_input()["x"]), "run: given an array without a name"),
         (lambda: session.run(one_input(), one_input()), "run: given inputs twice"),
         (lambda: tessera.Session(built().plan, on="moon"), "on: given 'moon', allowed golden, rtl"),  # type: ignore[arg-type]
         (lambda: tessera.load(model()), "<ModelProto>: tensor 'x' has no scale"),

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
 from npu.graph.form import Array, Graph, GraphError
@@ -55,6 +58,30 @@ def _choices(graph: Graph, name: str) -> int:
     return min(sizes, default=2)
 
 
+def by_input(graph: Graph, samples: Samples | Sequence[Any] | str | None) -> Samples | str | None:
+    """Return samples as `read_samples` takes them, of an array or arrays without names.
+
+    Raises:
+        GraphError: they are something else, or of another number than the inputs.
+    """
+    if samples is None or isinstance(samples, str | Mapping):
+        return samples
+    names = graph.arguments
+    if hasattr(samples, "shape"):
+        return {names[0] if len(names) == 1 else UNNAMED: np.asarray(samples)}
+    if not isinstance(samples, list | tuple):
+        raise GraphError(
+            f"samples: given {type(samples).__name__}, allowed arrays by name or 'random:N'; here "
+            f"are {wanted(graph)}"
+        )
+    if len(samples) != len(names):
+        raise GraphError(
+            f"samples: given {len(samples)} arrays, allowed {len(names)}, "
+            f"one for each of {', '.join(names)}"
+        )
+    return dict(zip(names, samples, strict=True))
+
+
 def read_samples(graph: Graph, samples: Samples | str) -> list[dict[str, Array]]:
     """Return one dictionary of inputs per sample; with states these are runs one after another.
 
@@ -70,7 +97,10 @@ def read_samples(graph: Graph, samples: Samples | str) -> list[dict[str, Array]]
     if isinstance(samples, str):
         kind, _, count = samples.partition(":")
         if kind != "random" or not count.isdigit():
-            raise GraphError(f"samples {samples!r}, allowed a file or random:N")
+            raise GraphError(
+                f"samples {samples!r}, allowed a file or random:N (in Python arrays, numpy.load, "
+                "or 'random:N')"
+            )
         samples = random_samples(graph, int(count))
     elif list(samples) == [UNNAMED]:
         if len(graph.arguments) != 1:
