@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     NETWORK: ("model", "compiler"),
     DECODER: ("model", "prompt", "tokens", "accept_loss", "compiler"),
     PLAIN: ("compiler",),
-    SOURCES: ("image", "compiler", "include", "flag"),
+    SOURCES: ("image", "model", "compiler", "include", "flag"),
     FILE: ("image",),
 }
 """The options that each kind of program can take."""
@@ -173,8 +174,13 @@ def program_of(arguments: argparse.Namespace) -> GivenProgram:
     if kind == FILE:
         return GivenProgram(Path(name), image, IMAGE + len(image))
     plan = None
-    if kind in (NETWORK, DECODER):
-        _check_model(name, arguments.model)
+    own_network = kind == SOURCES and arguments.model != DEFAULTS["model"]
+    if own_network and image:
+        raise UsageError(
+            "--image: given with --model, allowed one of them: the image is its plan's"
+        )
+    if own_network or kind in (NETWORK, DECODER):
+        _check_model(name, arguments.model, prompted=kind == DECODER)
         plan = plan_of(
             arguments.model,
             arguments.prompt,
@@ -183,15 +189,33 @@ def program_of(arguments: argparse.Namespace) -> GivenProgram:
         )
     target = firmware.FirmwareTarget(arguments.compiler)
     with step("compiling the program", console=watched()):
+        if kind == SOURCES and plan is not None:
+            return _own_network(arguments, target, plan)
         if kind == SOURCES:
             return GivenProgram(own(arguments, target), image, IMAGE + len(image))
         return compiled(name, plan, target)
 
 
+def _own_network(
+    arguments: argparse.Namespace, target: firmware.FirmwareTarget, plan: FirmwarePlan
+) -> GivenProgram:
+    """Compile sources of the user's with the plan of a network, which they include."""
+    build_folder.require()
+    with tempfile.TemporaryDirectory() as folder:
+        files.write(Path(folder, firmware.PLAN), plan.header)
+        return GivenProgram(own(arguments, target, headers=Path(folder)), plan.image, plan.end)
+
+
 def own(
-    arguments: argparse.Namespace, target: firmware.FirmwareTarget, output: Path | None = None
+    arguments: argparse.Namespace,
+    target: firmware.FirmwareTarget,
+    output: Path | None = None,
+    headers: Path | None = None,
 ) -> Path:
-    """Compile sources of the user's; return the ELF file. Raises FirmwareError."""
+    """Compile sources of the user's; return the ELF file. Raises FirmwareError.
+
+    `headers` is a folder of those that are made for them.
+    """
     for folder in arguments.include:
         if not folder.is_dir():
             raise UsageError(f"--include {folder}: given no folder, allowed one of headers")
@@ -202,15 +226,15 @@ def own(
         sources,
         name,
         target,
-        include=[folder.resolve() for folder in arguments.include],
+        include=[*([headers] if headers else []), *(one.resolve() for one in arguments.include)],
         flags=arguments.flag,
         output=output or BUILD / "firmware" / "own" / f"{name}-{target.kind()}.elf",
     )
 
 
-def _check_model(name: str, model: str) -> None:
+def _check_model(name: str, model: str, *, prompted: bool) -> None:
     """Raise UsageError for a checkpoint where a network is needed, or the other way round."""
-    prompted, planned = firmware.needs_prompt(name), holds_plan(Path(model))
+    planned = holds_plan(Path(model))
     if prompted and planned:
         raise UsageError(f"--model {model}: given the folder of a plan, allowed is {MODEL}")
     if not prompted and Path(model).suffix in SUFFIXES:

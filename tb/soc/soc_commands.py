@@ -79,8 +79,9 @@ def _add_soc(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         metavar="MODEL",
-        help=f"for a program by name that runs one ({DEFAULTS['model']}): {MODEL}; for network the "
-        "folder that npu compile has made of a network, none of whose operations needs a host "
+        help=f"for a program by name that runs one ({DEFAULTS['model']}): {MODEL}; for network, "
+        "and for C sources that include npu_plan.h, the folder that npu compile has made of a "
+        "network, none of whose operations needs a host "
         "between programs of the chip; its inputs are drawn",
     )
     parser.add_argument(

@@ -250,6 +250,8 @@ def test_float_registers_need_a_core_with_some(sound: bytes, tmp_path: Path) -> 
         (["net.onnx"], "npu: program: given a network; allowed is its plan: npu compile net.onnx "),
         (["network", "net.onnx"], "npu: program: given a network; allowed is its plan: npu compil"),
         (["network", "{plan}"], "npu: program: given the folder of a plan; allowed is npu soc net"),
+        (["{c}", "--model", "{plan}", "--image", "{elf}"], "npu: --image: given with --model, all"),
+        (["{c}", "--model", "x"], "npu: --model x: given no folder of a plan, allowed is one tha"),
         (["{c}", "-I", "no/folder"], "npu: --include no/folder: given no folder, allowed one of h"),
         (["network", "--model", "a/b.tflite"], "npu: --model a/b.tflite: given a file; allowed is "
          "its plan: npu compile a/b.tflite --calibrate random:8 --io int8 -o a/b, then npu soc"),

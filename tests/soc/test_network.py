@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -58,6 +59,30 @@ def _run(plan: Plan, inputs: dict[str, np.ndarray], name: str) -> program_run.Ra
     return program_run.run_program(
         support.machine(), elf, name=name, image=program.image, memory_end=program.end
     )
+
+
+def test_a_program_of_ones_own_has_a_network(tmp_path: Path) -> None:
+    """C sources include npu_plan.h, made of the folder of a plan, whose image is in memory."""
+    source, folder = tmp_path / "own_network.c", tmp_path / "plan"
+    folder.mkdir()
+    plan = build_plan(model(), CompileOptions(calibrate=samples(4), io="int8")).plan
+    for name, data in files_of(plan).items():
+        (folder / name).write_bytes(data)
+    text = """#include "npu_plan.h"
+#include "plan.h"
+int main(void) { return npu_replay(&npu_plan, &npu_bases).outcome == NPU_RAN ? 42 : 1; }
+"""
+    source.write_text(text, encoding="utf-8")
+    words = {**given_program.DEFAULTS, "program": [str(source)], "model": str(folder)}
+    program = given_program.program_of(argparse.Namespace(**words))
+    ran = program_run.run_program(
+        support.machine(),
+        Elf.load(program.path, IMAGE),
+        name=f"test-own-network-{tmp_path.name}",
+        image=program.image,
+        memory_end=program.end,
+    )
+    assert ran.code == 42
 
 
 @pytest.mark.parametrize("seed", SEEDS)
