@@ -20,6 +20,7 @@ from npu.graph.passes.quantising.quantise import quantise
 from npu.graph.passes.quantising.samples import random_samples, read_samples
 from npu.graph.passes.quantising.weight_integers import quantised_weights
 from npu.graph.prepare import prepare
+from npu.graph.text import parse
 from npu.graph.verify import verify
 from tests.python.compiler.small_networks import (
     NETWORKS,
@@ -142,6 +143,17 @@ def test_samples_may_be_batches_behind_each_other() -> None:
     graph = grown(lambda net: net.linear(net.input("x", 2, 16), 8))
     found = read_samples(graph, {"x": np.arange(96, dtype=np.float32).reshape(6, 16)})
     assert [one["x"].shape for one in found] == [(2, 16)] * 3
+
+
+def test_random_integers_are_all_that_the_type_has() -> None:
+    """A comparison on 0 and 1 alone would show nothing of large values; indices stay in range."""
+    graph = parse(
+        'graph "integers"\ninput %a : int8[999] scale [0.5] zero 3\ninput %b : uint8[999]\n'
+        "input %c : int64[999]\noutput %a\noutput %b\noutput %c\n"
+    )
+    drawn = random_samples(graph, 9)
+    found = {name: (data.min(), data.max()) for name, data in drawn.items()}
+    assert found == {"a": (-128, 127), "b": (0, 255), "c": (0, 1)}
 
 
 def test_random_samples_are_the_same_each_time() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from npu.graph.form import Array, Graph, GraphError
+from npu.graph.form import Array, Element, Graph, GraphError
 from npu.graph.inputs import UNNAMED, Samples, refuse_states, typed
 
 RANDOM_SEED = 20240229
@@ -28,7 +28,8 @@ def wanted(graph: Graph) -> str:
 def random_samples(graph: Graph, count: int, seed: int = RANDOM_SEED) -> dict[str, Array]:
     """Return standard normal samples, and integers that are indices in a table, for each input.
 
-    Integers of another use, and booleans, are 0 and 1.
+    Integers with a scale, and others of 8 bits, are all that the type has; integers of another use,
+    and booleans, are 0 and 1.
 
     Raises:
         GraphError: the count is not in 1..4096.
@@ -42,20 +43,28 @@ def random_samples(graph: Graph, count: int, seed: int = RANDOM_SEED) -> dict[st
         shape = (count, *kind.shape)
         floats = np.dtype(kind.element).kind == "f"
         data = (
-            rng.standard_normal(shape) if floats else rng.integers(0, _choices(graph, name), shape)
+            rng.standard_normal(shape) if floats else rng.integers(*_integers(graph, name), shape)
         )
         found[name] = np.asarray(data).astype(kind.element.dtype)
     return found
 
 
-def _choices(graph: Graph, name: str) -> int:
-    """Return how many values an input has that operations choose rows by."""
+def _integers(graph: Graph, name: str) -> tuple[int, int]:
+    """Return the first value of an input and the one behind its last."""
     sizes = [
         graph.type(one.inputs[0]).shape[one["axis"]]
         for one in graph.consumers()[name]
         if one.kind == "gather" and one.inputs[1] == name
     ]
-    return min(sizes, default=2)
+    kind = graph.type(name)
+    if (
+        sizes
+        or kind.element is Element.BOOL
+        or not (kind.quantisation or kind.element.dtype.itemsize == 1)
+    ):
+        return 0, min(sizes, default=2)
+    # What runs on 0 and 1 alone shows nothing of large values.
+    return int(np.iinfo(kind.element.dtype).min), int(np.iinfo(kind.element.dtype).max) + 1
 
 
 def by_input(graph: Graph, samples: Samples | Sequence[Any] | str | None) -> Samples | str | None:
