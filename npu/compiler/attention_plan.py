@@ -112,8 +112,9 @@ def score_pitch(keys: int) -> int:
 def schedule(units: int, slots: int, *, joint: bool = False) -> list[tuple[UnitStep, int]]:
     """Return the steps of all units in order, for a number of score buffers.
 
-    With two buffers the scores of the next unit and the context of the one before are computed
-    under the softmax of this one; with a buffer for every unit each step is done for all units.
+    With two or more the scores of units to come, as far as there are buffers, and the context of
+    the one before are computed under the softmax of this one; with a buffer for every unit each
+    step is done for all units.
     With `joint` there is one softmax for all of them, at unit 0.
     """
     if slots == 1:
@@ -125,11 +126,12 @@ def schedule(units: int, slots: int, *, joint: bool = False) -> list[tuple[UnitS
             for step, unit in steps
             if step != UnitStep.SOFTMAX or not unit or not joint
         ]
-    steps = [(UnitStep.SCORES, 0), (UnitStep.SCORES, 1), (UnitStep.SOFTMAX, 0)]
+    steps = [(UnitStep.SCORES, unit) for unit in range(slots)]
+    steps.append((UnitStep.SOFTMAX, 0))
     for unit in range(1, units):
         steps += [(UnitStep.SOFTMAX, unit), (UnitStep.CONTEXT, unit - 1)]
-        if unit + 1 < units:
-            steps.append((UnitStep.SCORES, unit + 1))
+        if unit + slots - 1 < units:
+            steps.append((UnitStep.SCORES, unit + slots - 1))
     return [*steps, (UnitStep.CONTEXT, units - 1)]
 
 

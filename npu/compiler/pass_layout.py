@@ -158,21 +158,21 @@ def make_passes(
 def choices(shape: Shape, work: ForwardPass, edge: int) -> Iterator[LayoutChoice]:
     """Yield the ways to do attention, best first."""
     whole = up(work.keys, edge)
-    two = min(2, work.units)
+    most = min(2 if work.rows == 1 else 3, work.units)
     if work.rows == 1 and work.units > 2:
         yield LayoutChoice(Form.ALL, 2 * shape.kv_heads, whole, work.units)
-    for scores in range(two, 0, -1):
+    for scores in range(most, 0, -1):
         yield LayoutChoice(Form.ALL, 2 * shape.kv_heads, whole, scores)
         for slots in (4, 3):
             yield LayoutChoice(Form.RING, slots, whole, scores)
-    for scores in range(two, 0, -1):
+    for scores in range(most, 0, -1):
         yield LayoutChoice(Form.RING, 2, whole, scores)
     if work.units > shape.heads:
         return  # each unit would read the pieces of its head again
     halves = [whole]
     while halves[-1] > edge:
         halves.append(up(halves[-1] // 2, edge))
-    for scores in range(two, 0, -1):
+    for scores in range(most, 0, -1):
         for allowed in ((4, 3), (2,)):
             for piece in halves[1:]:
                 for slots in allowed:

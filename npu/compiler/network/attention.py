@@ -104,6 +104,7 @@ def divisions(
     unit = rows
     if _in_blocks(operation, reads):
         unit = min(rows, block_rows(context.limits.edge))
+    yield Division(heads, rows, min(4, heads * -(-rows // unit)))
     yield Division(heads, rows, min(2, heads * -(-rows // unit)))
     yield Division(heads, rows, 1)
     least = unit * (score_pitch(keys) + WORD)
