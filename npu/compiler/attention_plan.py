@@ -55,6 +55,7 @@ class AttentionUnit:
         rows: of all its heads.
         keys: what the last row of a head looks at; none of its rows looks at others.
         before: rows of the pass that stand before the first of a head.
+        sequence: its number in a batch.
 
     """
 
@@ -65,6 +66,7 @@ class AttentionUnit:
     rows: int
     keys: Keys
     before: int = 0
+    sequence: int = 0
 
     @property
     def rows_per_head(self) -> int:
@@ -109,23 +111,17 @@ def score_pitch(keys: int) -> int:
     return 2 * up(keys)
 
 
-def schedule(units: int, slots: int, *, joint: bool = False) -> list[tuple[UnitStep, int]]:
+def schedule(units: int, slots: int) -> list[tuple[UnitStep, int]]:
     """Return the steps of all units in order, for a number of score buffers.
 
     With two or more the scores of units to come, as far as there are buffers, and the context of
     the one before are computed under the softmax of this one; with a buffer for every unit each
     step is done for all units.
-    With `joint` there is one softmax for all of them, at unit 0.
     """
     if slots == 1:
         return [(step, unit) for unit in range(units) for step in UnitStep]
     if slots >= units:
-        steps = [(step, unit) for step in UnitStep for unit in range(units)]
-        return [
-            (step, unit)
-            for step, unit in steps
-            if step != UnitStep.SOFTMAX or not unit or not joint
-        ]
+        return [(step, unit) for step in UnitStep for unit in range(units)]
     steps = [(UnitStep.SCORES, unit) for unit in range(slots)]
     steps.append((UnitStep.SOFTMAX, 0))
     for unit in range(1, units):
@@ -179,22 +175,31 @@ class AttentionPlan:
     masks: tuple[int, ...] = ()
 
     @property
-    def joint(self) -> bool:
-        """Whether one softmax serves all units: single positions, the buffers one behind another.
+    def together(self) -> int:
+        """Units that one softmax serves: of a single position all, in buffers one behind another.
 
         Its rows are short of work for the array, so nothing is gained by doing them apart.
         """
         unit = self.units[0]
+        many = sum(each.sequence == unit.sequence for each in self.units)
         step = unit.rows * unit.pitch
         steps = {b - a for a, b in pairwise(self.scores)} | {b - a for a, b in pairwise(self.numer)}
         sums = {b - a for a, b in pairwise(self.sums)}
-        together = steps <= {step} and sums <= {unit.rows * WORD}
-        return together and unit.rows_per_head == 1 and len(self.scores) >= len(self.units)
+        adjacent = steps <= {step} and sums <= {unit.rows * WORD}
+        all_at_once = len(self.scores) == many == len(self.units)
+        in_turn = len(self.scores) >= 2 * many and len(self.scores) % many == 0
+        room = adjacent and (all_at_once or in_turn)
+        return many if room and unit.rows_per_head == 1 else 1
 
     @property
     def steps(self) -> list[tuple[UnitStep, int]]:
-        """The steps of all units in order."""
-        return schedule(len(self.units), len(self.scores), joint=self.joint)
+        """The steps of all units in order; a softmax is named by the first unit that it serves."""
+        many = self.together
+        return [
+            (step, group * many + unit)
+            for step, group in schedule(len(self.units) // many, len(self.scores) // many)
+            for unit in range(1 if step == UnitStep.SOFTMAX else many)
+        ]
 
     @property
     def uses(self) -> list[PieceRead]:

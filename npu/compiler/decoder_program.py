@@ -6,26 +6,30 @@ a chunk of rows goes through all layers before the next one.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from npu.compiler.decoder_layer import DecoderLayer, Parameters, norm_name
 from npu.compiler.emit import (
     CacheHeads,
+    MemoryRows,
     SramMatrix,
     emit_add,
     emit_attention,
     emit_best_columns,
     emit_embed,
     emit_kv_append,
+    emit_linear,
     emit_load,
     emit_norm,
     emit_store,
+    emit_store_rows,
     note,
 )
 from npu.compiler.kv_staging import AppendedRows, Form, Staging
 from npu.compiler.pass_layout import PassHeads, rope_buffer
 from npu.compiler.pass_plan import PassPlan
 from npu.compiler.program_builder import ProgramBuilder
+from npu.compiler.sequence_registers import SequenceRegisters
 from npu.compiler.shape import Shape, lane, qkv_pitch, residual_pitch
 from npu.image import StreamShare
 from spec.isa.generated import Engine
@@ -40,10 +44,28 @@ def emit_step(
     builder: ProgramBuilder, shape: Shape, parameters: Parameters, plan: PassPlan
 ) -> None:
     """Emit a decode step; it can be the target of a LOOP."""
-    step = _DecoderPass(builder, shape, parameters, plan)
+    step = _DecoderPass(builder, shape, parameters, plan, SequenceRegisters(builder))
     step.embed()
     step.layers()
     step.head()
+
+
+def emit_batch(
+    builder: ProgramBuilder,
+    shape: Shape,
+    parameters: Parameters,
+    plan: PassPlan,
+    registers: SequenceRegisters,
+) -> None:
+    """Emit a decode step of the sequences of a batch, to the logits of each.
+
+    At BASE0 is a list of their tokens, and for each table of positions a list of rows of it.
+    """
+    step = _DecoderPass(builder, shape, parameters, plan, registers)
+    step.embed_batch()
+    step.layers()
+    step.heads()
+    registers.turn_to_cache(0)
 
 
 def emit_prompt(
@@ -57,7 +79,7 @@ def emit_prompt(
             builder.rewind()
         builder.comment(f"rows {first} to {first + plan.work.rows - 1}")
         builder.set("POS", plan.pos or 0)
-        chunk = _DecoderPass(builder, shape, parameters, plan)
+        chunk = _DecoderPass(builder, shape, parameters, plan, SequenceRegisters(builder))
         chunk.embed()
         chunk.layers()
     chunk.head()
@@ -87,6 +109,7 @@ class _DecoderPass:
         shape: the decoder.
         parameters: of the model.
         plan: what the pass is.
+        registers: of its sequences.
 
     """
 
@@ -94,6 +117,7 @@ class _DecoderPass:
     shape: Shape
     parameters: Parameters
     plan: PassPlan
+    registers: SequenceRegisters
 
     @property
     def at(self) -> Mapping[str, int]:
@@ -110,7 +134,7 @@ class _DecoderPass:
         """Fetch the rows of the tokens, add those of the positions, fetch those of RoPE."""
         shape, work, at, x = self.shape, self.plan.work, self.at, self.x
         row, fetched = 2 * shape.hidden, work.skip + work.rows
-        if work.listed:
+        if work.lists:
             offset = 4 * (self.plan.first_row - work.skip)
             emit_load(self.builder, at["ids"], INPUT, rows=1, size=4 * fetched, offset=offset)
         if shape.positions:
@@ -122,8 +146,8 @@ class _DecoderPass:
             TOKENS,
             rows=fetched,
             size=row,
-            index="list" if work.listed else "token",
-            ids=at["ids"] if work.listed else None,
+            index="list" if work.lists else "token",
+            ids=at["ids"] if work.lists else None,
         )
         if shape.positions:
             positions = SramMatrix(at["positions"], work.rows, shape.hidden, "int16")
@@ -142,6 +166,22 @@ class _DecoderPass:
             self._by_position(self.at[rope_buffer(number)], ROPE, 2 * shape.head_dim)
         if shape.table_count > 1:
             self.builder.advance("POS", -shape.context * (shape.table_count - 1))
+
+    def embed_batch(self) -> None:
+        """Fetch the rows of tokens and positions by the lists that the host has written."""
+        shape, work, at, x = self.shape, self.plan.work, self.at, self.x
+        positions = at["ids"] + work.list_bytes
+        emit_load(self.builder, at["ids"], INPUT, rows=1, size=work.lists * work.list_bytes)
+        tables = [(at["x"], TOKENS, 2 * shape.hidden, at["ids"])]
+        if shape.positions:
+            tables.append((at["positions"], POSITIONS, 2 * shape.hidden, positions))
+        for number in range(shape.table_count):
+            ids = positions + number * work.list_bytes
+            tables.append((at[rope_buffer(number)], ROPE, 2 * shape.head_dim, ids))
+        for dst, base, row, ids in tables:
+            emit_embed(self.builder, dst, base, rows=work.rows, size=row, index="list", ids=ids)
+        if shape.positions:
+            emit_add(self.builder, x, replace(x, address=at["positions"]), x)
 
     def layers(self) -> None:
         """Emit all layers."""
@@ -187,6 +227,7 @@ class _DecoderPass:
             layer=number,
             scale=layer.scale,
             first_row=self.plan.first_row,
+            registers=self.registers,
         )
         layer.project()
         if not self.shape.parallel:
@@ -197,14 +238,17 @@ class _DecoderPass:
         """Return the source of K and V of a layer; `before` is that of the layer before."""
         shape, layout = self.shape, self.plan.layout
         in_turn = layout.choice.form == Form.RING and layout.lasting
-        rows = PassHeads.of(shape, self.at["qkv"], self.plan.work.rows)
+        work = self.plan.work
+        rows = PassHeads.of(shape, self.at["qkv"], work.rows)
+        own = work.rows // work.sequences
         return Staging(
             self.builder,
             layout.staging,
             self.plan.attention[layer],
             layer,
             shape.kv_heads,
-            AppendedRows(rows.k, rows.v, rows.kv_pitch, self.plan.work.rows),
+            AppendedRows(rows.k, rows.v, rows.kv_pitch, own, work.sequences),
+            self.registers,
             shape.window_of(layer),
             before if in_turn else None,
         )
@@ -226,6 +270,21 @@ class _DecoderPass:
             else:
                 emit_best_columns(self.builder, final, count, share, None)
         self.builder.argmax(OUTPUT)
+
+    def heads(self) -> None:
+        """Emit final norm and head of all rows, and send their logits to memory, row by row."""
+        shape, work = self.shape, self.plan.work
+        final = SramMatrix(self.at["final"], work.rows, shape.hidden)
+        norm = self.parameters.shares["norm"]
+        emit_norm(self.builder, norm_name(shape), self.x, final, norm)
+        most = self.plan.layout.logits_columns
+        for index, first in enumerate(range(0, shape.vocab, most)):
+            count = min(most, shape.vocab - first)
+            dst = SramMatrix(self.at[f"logits{index % 2}"], work.rows, count, "int16")
+            instr = emit_linear(self.builder, final, dst, self._columns(first, count))
+            note(self.builder, "logits", shape.layers, instr, dst, column=first)
+            target = MemoryRows(LOGITS, 2 * first, work.rows, 2 * count, up(2 * shape.vocab))
+            emit_store_rows(self.builder, dst.address, None, target)
 
     def _columns(self, first: int, count: int) -> StreamShare:
         """Return the share of some columns of the head."""

@@ -9,7 +9,7 @@ they are read, appended rows included, once these have landed in the cache.
 from dataclasses import dataclass, field
 from enum import Enum
 
-from npu.compiler.attention_plan import AttentionPlan, Keys, PieceRead, UnitStep
+from npu.compiler.attention_plan import AttentionPlan, AttentionUnit, Keys, PieceRead, UnitStep
 from npu.compiler.emit.cache_transfers import (
     CacheHeads,
     emit_kv_append,
@@ -17,6 +17,7 @@ from npu.compiler.emit.cache_transfers import (
     emit_kv_read_piece,
 )
 from npu.compiler.program_builder import Operand, ProgramBuilder
+from npu.compiler.sequence_registers import SequenceRegisters
 from spec.isa.generated import Engine
 from spec.isa.operands import up
 
@@ -31,12 +32,21 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AppendedRows:
-    """The rows that a pass appends: addresses of k and v of head 0, pitch, number of rows."""
+    """The rows that a pass appends to each sequence.
+
+    Attributes:
+        k, v: addresses of head 0 in the first row.
+        pitch: bytes from row to row.
+        count: rows of a sequence.
+        sequences: how many there are; the rows of one lie behind those of the one before.
+
+    """
 
     k: int
     v: int
     pitch: int
     count: int
+    sequences: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +58,18 @@ class StagingPlan:
         slots: addresses, each with room for `slot_bytes`; with ALL one for K and one for V of each
             head: K of all heads, then V of all heads, one behind the other.
         slot_bytes: the tiles of one head, or of a piece of it.
+        heads: of a sequence that share a slot of a RING.
 
     """
 
     form: Form
     slots: tuple[int, ...]
     slot_bytes: int
+    heads: int = 1
 
 
 Key = tuple[UnitStep, int, int]
-"""K (SCORES) or V (CONTEXT), head or unit, piece."""
+"""K (SCORES) or V (CONTEXT); unit and piece, or the first head, counted through all sequences."""
 
 
 @dataclass
@@ -75,6 +87,7 @@ class Staging:
     layer: int
     kv_heads: int
     rows: AppendedRows
+    registers: SequenceRegisters
     window: int = 0
     before: "Staging | None" = None
     _uses: list[PieceRead] = field(init=False)
@@ -111,7 +124,8 @@ class Staging:
     def _key(self, use: PieceRead) -> Key:
         if self.plan.form == Form.PIECES:
             return use.step, use.unit, use.piece
-        return use.step, self.attention.units[use.unit].kv_head, 0
+        unit, share = self.attention.units[use.unit], self.plan.heads
+        return use.step, unit.sequence * self.kv_heads + unit.kv_head // share * share, 0
 
     def _slot(self, load: int) -> int:
         key = self._loads[load]
@@ -138,7 +152,7 @@ class Staging:
         """Read the earlier positions of what is used first and has not been read."""
         step, head, _ = self._loads[self._ahead]
         if self.keys.earlier:
-            self._read(step, head, 1, self._slot(self._ahead))
+            self._read(step, head, self.plan.heads, self._slot(self._ahead))
         self._ahead += 1
 
     def append_values(self) -> None:
@@ -146,14 +160,18 @@ class Staging:
         if self.plan.form == Form.ALL:
             self._append(UnitStep.CONTEXT, 0, self.kv_heads, self.plan.slots[self.kv_heads])
         elif self.plan.form == Form.PIECES:
-            self._append(UnitStep.CONTEXT, 0, self.kv_heads, None)
+            self._append_all(UnitStep.CONTEXT)
 
     def append_keys(self) -> None:
         """Append the rows of K of all heads, unless heads go through slots in turn."""
         if self.plan.form == Form.ALL:
             self._append(UnitStep.SCORES, 0, self.kv_heads, self.plan.slots[0])
         elif self.plan.form == Form.PIECES:
-            self._append(UnitStep.SCORES, 0, self.kv_heads, None)
+            self._append_all(UnitStep.SCORES)
+
+    def _append_all(self, step: UnitStep) -> None:
+        for sequence in range(self.rows.sequences):
+            self._append(step, sequence * self.kv_heads, self.kv_heads, None)
 
     def fill(self) -> None:
         """Fill the slots for the first time."""
@@ -172,9 +190,14 @@ class Staging:
         load = self._loads.index(key)
         while self._issued <= load:
             self._fill()
-        self._refill(use - 2)
+        self._refill(use - 1 - self.plan.heads)
         self._gemms[use] = self.builder.board.issued[Engine.GEMM]
         skipped = skip * up(self.lanes, self.builder.limits.edge)
+        skipped += (
+            self.attention.units[self._uses[use].unit].kv_head
+            % self.plan.heads
+            * self.plan.slot_bytes
+        )
         return {"src1": self._slot(load) + skipped, "B": "tile"}
 
     def spare(self) -> None:
@@ -216,30 +239,35 @@ class Staging:
         slot = self._slot(self._issued)
         self._issued += 1
         if self.plan.form == Form.PIECES:
-            self._read_piece(step, self.attention.units[number].kv_head, piece, slot)
+            self._read_piece(step, self.attention.units[number], piece, slot)
             return
         if self.keys.earlier and not ahead:
-            self._read(step, number, 1, slot)
-        self._append(step, number, 1, slot)
+            self._read(step, number, self.plan.heads, slot)
+        self._append(step, number, self.plan.heads, slot)
 
     def _heads(self, step: UnitStep, first: int, count: int) -> CacheHeads:
-        return CacheHeads(step == UnitStep.CONTEXT, self.layer, first, count, self.lanes)
+        """Return heads of one sequence, and turn to it; `first` counts through all sequences."""
+        sequence, head = divmod(first, self.kv_heads)
+        self.registers.turn_to_cache(sequence)
+        return CacheHeads(step == UnitStep.CONTEXT, self.layer, head, count, self.lanes)
 
     def _read(self, step: UnitStep, first: int, heads: int, slot: int) -> None:
         """Read the earlier positions of whole heads."""
         read = self._heads(step, first, heads)
         emit_kv_read_earlier(self.builder, read, self.keys, slot, self.plan.slot_bytes)
 
-    def _read_piece(self, step: UnitStep, head: int, piece: int, slot: int) -> None:
-        """Read a piece of a head, appended positions included."""
+    def _read_piece(self, step: UnitStep, unit: AttentionUnit, piece: int, slot: int) -> None:
+        """Read a piece of a unit's head, appended positions included."""
         base, most = self.attention.pieces[piece]
         count = f"len<={most}" if self.keys.dynamic else most
-        emit_kv_read_piece(self.builder, self._heads(step, head, 1), base, count, slot)
+        head = self._heads(step, unit.sequence * self.kv_heads + unit.kv_head, 1)
+        emit_kv_read_piece(self.builder, head, base, count, slot)
 
     def _append(self, step: UnitStep, first: int, heads: int, slot: int | None) -> None:
         """Append the pass's rows of some heads; `slot` is where they are staged too."""
-        rows = self.rows
-        src = (rows.k if step == UnitStep.SCORES else rows.v) + first * up(self.lanes)
+        rows, (sequence, head) = self.rows, divmod(first, self.kv_heads)
+        src = (rows.k if step == UnitStep.SCORES else rows.v) + head * up(self.lanes)
+        src += sequence * rows.count * rows.pitch
         given = self._heads(step, first, heads)
         size = self.plan.slot_bytes
         emit_kv_append(self.builder, given, src, rows.count, rows.pitch, slot, size)

@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole model compiled: its image and tables, its cache, and programs of every kind for it."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+
+import numpy as np
 
 from npu.asm.program import Program
 from npu.compiler.cache_layout import CacheLayout
 from npu.compiler.decoder_layer import Parameters
-from npu.compiler.decoder_program import emit_prompt, emit_sink, emit_step
+from npu.compiler.decoder_program import emit_batch, emit_prompt, emit_sink, emit_step
 from npu.compiler.errors import CompileError
-from npu.compiler.model_plan import ModelPlan, Place, plan_model
+from npu.compiler.model_plan import IDS, ModelPlan, Place, plan_model
 from npu.compiler.parameter_image import build_image, build_sections
+from npu.compiler.pass_layout import position_lists
 from npu.compiler.program_builder import ProgramBuilder
+from npu.compiler.sequence_registers import SequenceRegisters
 from npu.compiler.shape import (
     Numbers,
     Shape,
@@ -24,7 +29,7 @@ from npu.compiler.stream import refused_format
 from npu.compiler.tensor_map import TensorRef, at_position
 from npu.image import StreamShare, pieces_of_pack, unpack
 from spec.isa.generated import WeightFormat, WeightGroup
-from spec.isa.operands import Limits
+from spec.isa.operands import Limits, up
 from spec.isa.weight_formats import StreamLayout
 from weights.model import QuantizedModel
 
@@ -155,6 +160,43 @@ class CompiledModel:
         used = self._emit_step(builder, positions, logits=logits)
         builder.loop(0)
         return self._finish(builder, used, 0)
+
+    def batch(
+        self,
+        ahead: Sequence[int],
+        caches: Sequence[int],
+        *,
+        positions: int | None = None,
+    ) -> CompiledProgram:
+        """Return one decode step of several sequences, whose weights pass by once.
+
+        It takes the tokens and positions of `batch_lists` from BASE0, appends K and V to each
+        sequence's cache, and writes the int16 logits of each, up(2 * vocab) bytes, to BASE5. POS is
+        the position of the first sequence, KVBASE its cache.
+
+        Args:
+            ahead: positions of each sequence, counted from the first one's.
+            caches: bytes from the first one's cache to each one's.
+            positions: as of `decode`, of the longest one.
+
+        Raises:
+            CompileError: no sequences, or more than fit; positions that the context does not have.
+
+        """
+        builder = self._builder()
+        plan = self.plan.batch(len(ahead), positions)
+        registers = SequenceRegisters(builder, tuple(ahead), tuple(caches))
+        emit_batch(builder, self.shape, self._parameters, plan, registers)
+        builder.end()
+        return self._finish(builder, plan.layout.sram_bytes, 0)
+
+    def batch_lists(self, tokens: Sequence[int], positions: Sequence[int]) -> bytes:
+        """Return what the program of a batch finds at BASE0: tokens, and rows of tables."""
+        lists = np.zeros((1 + position_lists(self.shape), up(len(tokens), IDS)), "<u4")
+        lists[0, : len(tokens)] = tokens
+        for number, one in enumerate(lists[1:]):
+            one[: len(tokens)] = np.array(positions) + number * self.shape.context
+        return lists.tobytes()
 
     def prefill(
         self,

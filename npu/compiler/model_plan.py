@@ -7,6 +7,7 @@ from typing import Literal
 
 from npu.compiler.cache_layout import CacheLayout, cache_layout
 from npu.compiler.errors import CompileError, MemoryFullError
+from npu.compiler.pass_layout import position_lists
 from npu.compiler.pass_plan import ENOUGH, PassPlan, plan_chunk, plan_step
 from npu.compiler.shape import (
     Shape,
@@ -30,6 +31,8 @@ MEMORY_BYTES = 1 << 32
 """That the chip can address."""
 BESIDE = 1 << 20
 """Bytes that are kept for programs, and for what parts lose that begin on pages."""
+SEQUENCES = 16
+"""That share a decode step at most: rows of the smallest full array."""
 FEW_POSITIONS = 512
 """Texts of fewer positions have the same decode steps."""
 
@@ -71,16 +74,34 @@ class ModelPlan:
         Raises CompileError if the context has not so many positions.
         """
         whole = self.step_with_logits if logits else self.step
-        if positions is None:
+        shape = self._shortened(positions)
+        if shape is self.shape:
             return whole
+        return plan_step(shape, self.limits, self.room, logits=logits)
+
+    def batch(self, sequences: int, positions: int | None) -> PassPlan:
+        """Return the pass of a decode step of several sequences; positions as of `decode`.
+
+        Raises CompileError also if it does not fit, or for more sequences than SEQUENCES.
+        """
+        if not 1 <= sequences <= SEQUENCES:
+            raise CompileError(f"batch: given {sequences} sequences, allowed 1 to {SEQUENCES}")
+        shape = self._shortened(positions)
+        lists = 1 + position_lists(shape)
+        return plan_step(
+            shape, self.limits, self.room, logits=True, sequences=sequences, lists=lists
+        )
+
+    def _shortened(self, positions: int | None) -> Shape:
+        """Return the shape for texts of at most so many positions."""
+        if positions is None:
+            return self.shape
         if not 1 <= positions <= self.shape.context:
             raise CompileError(
                 f"positions: given {positions}, allowed 1 to {self.shape.context} (context)"
             )
         most = max(FEW_POSITIONS, 1 << (positions - 1).bit_length())
-        if most >= self.shape.context:
-            return whole
-        return plan_step(replace(self.shape, context=most), self.limits, self.room, logits=logits)
+        return self.shape if most >= self.shape.context else replace(self.shape, context=most)
 
     def prompt(
         self, rows: int, start: int, *, chunk: int | None, logits: bool

@@ -25,9 +25,10 @@ class LayoutChoice:
 
     Attributes:
         form: how K and V come to SRAM.
-        slots: tiles for so many heads or pieces.
+        slots: tiles for so many heads or pieces, or for `heads` each.
         piece: positions that a slot has room for, a multiple of the tile edge.
         scores: score buffers.
+        heads: of a sequence that share a slot.
 
     """
 
@@ -35,6 +36,7 @@ class LayoutChoice:
     slots: int
     piece: int
     scores: int
+    heads: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +108,11 @@ class ForwardPass:
         units: of attention.
         unit_rows: rows of a unit, at most.
         stack: query heads of a unit.
-        listed: tokens come as a list of ids, and not as the last token.
+        lists: that name rows of tables, for every row: of tokens, and of positions; of a single
+            position there are none, TOKEN and POS name them.
         logits: the head's outputs go to memory.
         skip: rows before those of the pass that are fetched too, as a list begins at a whole word.
+        sequences: that have an equal share of the rows, one behind the other.
 
     """
 
@@ -117,14 +121,30 @@ class ForwardPass:
     units: int
     unit_rows: int
     stack: int
-    listed: bool
+    lists: int
     logits: bool
-    skip: int
+    skip: int = 0
+    sequences: int = 1
+
+    @property
+    def single(self) -> bool:
+        """Whether each row is the only one of its sequence."""
+        return self.rows == self.sequences
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
         """(first, number) of the rows of a head that go through attention together."""
-        return row_blocks(self.rows, self.unit_rows // self.stack)
+        return row_blocks(self.rows // self.sequences, self.unit_rows // self.stack)
+
+    @property
+    def list_bytes(self) -> int:
+        """Bytes of a list of a word for each row that is fetched."""
+        return up(4 * (self.skip + self.rows))
+
+    @property
+    def logits_columns(self) -> int:
+        """Columns of the head that go to memory at a time, at most."""
+        return LOGITS_MOST // self.sequences // 32 * 32  # a whole number of tiles of any array
 
 
 def make_passes(
@@ -133,24 +153,37 @@ def make_passes(
     keys: int,
     edge: int,
     *,
-    listed: bool = False,
+    lists: int = 0,
     logits: bool = False,
     skip: int = 0,
+    sequences: int = 1,
 ) -> list[ForwardPass]:
-    """Return the ways to cut a pass of consecutive positions into units of attention, best first.
+    """Return the ways to cut a pass into units of attention, best first.
+
+    Its rows are consecutive positions, or one position of each of several sequences.
 
     Some rows of a query head are a unit, or all of them. Of a single position the query heads of a
     K/V head are the rows of a unit, all of them or, as scores of long rows need much room, only
     some.
     """
-    if rows > 1:
+    if rows > sequences:
         return [
-            ForwardPass(rows, keys, shape.heads * -(-rows // most), most, 1, listed, logits, skip)
+            ForwardPass(rows, keys, shape.heads * -(-rows // most), most, 1, lists, logits, skip)
             for most in dict.fromkeys((min(block_rows(edge), rows), rows))
         ]
     stacks = [size for size in range(shape.group, 0, -1) if shape.group % size == 0]
     return [
-        ForwardPass(1, keys, shape.heads // stack, stack, stack, listed, logits, skip)
+        ForwardPass(
+            rows,
+            keys,
+            sequences * shape.heads // stack,
+            stack,
+            stack,
+            lists,
+            logits,
+            skip,
+            sequences,
+        )
         for stack in stacks
     ]
 
@@ -158,21 +191,27 @@ def make_passes(
 def choices(shape: Shape, work: ForwardPass, edge: int) -> Iterator[LayoutChoice]:
     """Yield the ways to do attention, best first."""
     whole = up(work.keys, edge)
-    most = min(2 if work.rows == 1 else 3, work.units)
-    if work.rows == 1 and work.units > 2:
+    buffers = list(range(min(2 if work.single else 3, work.units), 0, -1))
+    if work.sequences > 1:
+        each = work.units // work.sequences  # one softmax serves a sequence
+        buffers = list(dict.fromkeys((2 * each, min(3, 2 * each), *buffers)))
+        for scores, slots in ((3, 6), (2, 4), (2, 3)):
+            yield LayoutChoice(Form.RING, slots, whole, scores * each, shape.kv_heads)
+    elif work.single and work.units > 2:
         yield LayoutChoice(Form.ALL, 2 * shape.kv_heads, whole, work.units)
-    for scores in range(most, 0, -1):
-        yield LayoutChoice(Form.ALL, 2 * shape.kv_heads, whole, scores)
+    for scores in buffers:
+        if work.sequences == 1:
+            yield LayoutChoice(Form.ALL, 2 * shape.kv_heads, whole, scores)
         for slots in (4, 3):
             yield LayoutChoice(Form.RING, slots, whole, scores)
-    for scores in range(most, 0, -1):
+    for scores in buffers:
         yield LayoutChoice(Form.RING, 2, whole, scores)
-    if work.units > shape.heads:
+    if work.units // work.sequences > shape.heads:
         return  # each unit would read the pieces of its head again
     halves = [whole]
     while halves[-1] > edge:
         halves.append(up(halves[-1] // 2, edge))
-    for scores in range(most, 0, -1):
+    for scores in buffers:
         for allowed in ((4, 3), (2,)):
             for piece in halves[1:]:
                 for slots in allowed:
@@ -221,6 +260,11 @@ def rope_buffer(number: int) -> str:
     return f"rope{number or ''}"
 
 
+def position_lists(shape: Shape) -> int:
+    """Return the lists of positions by which a batch fetches rows of tables: at least one."""
+    return max(1, shape.table_count)
+
+
 def ratio_piece(shape: Shape, rows: int) -> tuple[int, int]:
     """Return the rows and columns of a wide gate whose ratios are there at a time."""
     columns = min(shape.ffn, RATIOS_MOST)
@@ -234,7 +278,7 @@ def _second_norm(shape: Shape) -> int:
 
 def _lasting(work: ForwardPass) -> bool:
     """Whether tiles share their place with nothing: single rows are small and leave the room."""
-    return work.rows == 1
+    return work.single
 
 
 def _buffers(shape: Shape, work: ForwardPass, choice: LayoutChoice, edge: int) -> list[SramBuffer]:
@@ -248,8 +292,13 @@ def _buffers(shape: Shape, work: ForwardPass, choice: LayoutChoice, edge: int) -
         SramBuffer("ctx", rows * ctx_pitch(shape), ATTENTION, PROJ),
         SramBuffer("norm2", rows * up(shape.hidden), _second_norm(shape), FFN),
         SramBuffer("act", rows * act_pitch(shape), FFN, DOWN),
-        SramBuffer("final", up(shape.hidden), HEAD, HEAD),
-        SramBuffer("tiles", choice.slots * tile, NORM1, DOWN if _lasting(work) else ATTENTION),
+        SramBuffer("final", work.sequences * up(shape.hidden), HEAD, HEAD),
+        SramBuffer(
+            "tiles",
+            choice.slots * choice.heads * tile,
+            NORM1,
+            DOWN if _lasting(work) else ATTENTION,
+        ),
     ]
     if shape.head_norms:
         head = 2 * rows * lane(shape)
@@ -264,8 +313,8 @@ def _buffers(shape: Shape, work: ForwardPass, choice: LayoutChoice, edge: int) -
         result.append(SramBuffer("near", piece * up(columns), FFN, FFN))
         result.append(SramBuffer("ratio", piece * up(2 * columns), FFN, FFN))
         result.append(SramBuffer("up", rows * act_pitch(shape), FFN, FFN))
-    if work.listed:
-        result.append(SramBuffer("ids", up(4 * (work.skip + rows)), EMBED, EMBED))
+    if work.lists:
+        result.append(SramBuffer("ids", work.lists * work.list_bytes, EMBED, EMBED))
     if shape.positions:
         result.append(SramBuffer("positions", residual, EMBED, DOWN if rows == 1 else EMBED))
     for number in range(shape.table_count):
@@ -278,7 +327,7 @@ def _buffers(shape: Shape, work: ForwardPass, choice: LayoutChoice, edge: int) -
         planes = 2 * work.unit_rows * up(4 * shape.head_dim)
         result.append(SramBuffer("planes", planes, ATTENTION, ATTENTION))
     if work.logits:
-        size = 2 * min(up(shape.vocab, 32), LOGITS_MOST)
+        size = work.sequences * 2 * min(up(shape.vocab, 32), work.logits_columns)
         result += [SramBuffer(f"logits{slot}", size, HEAD, HEAD) for slot in range(2)]
     return result
 
@@ -287,14 +336,15 @@ def _layout(shape: Shape, work: ForwardPass, choice: LayoutChoice, limits: Limit
     buffers = _buffers(shape, work, choice, limits.edge)
     at = place(buffers)
     tile = choice.piece * up(shape.head_dim, limits.edge)
-    slots = tuple(at["tiles"] + slot * tile for slot in range(choice.slots))
+    size = choice.heads * tile
+    slots = tuple(at["tiles"] + slot * size for slot in range(choice.slots))
     return PassLayout(
         choice,
         tuple(buffers),
         at,
-        StagingPlan(choice.form, slots, tile),
+        StagingPlan(choice.form, slots, tile, choice.heads),
         tuple(at["sums"] + slot * work.unit_rows * WORD for slot in range(choice.scores)),
         _lasting(work),
         top(buffers, at),
-        min(up(shape.vocab, 32), LOGITS_MOST),
+        min(up(shape.vocab, 32), work.logits_columns),
     )

@@ -55,15 +55,35 @@ class PassPlan:
     first_row: int = 0
 
 
-def plan_step(shape: Shape, limits: Limits, room: int, *, logits: bool) -> PassPlan:
-    """Plan a decode step for any position in `room` bytes of SRAM; CompileError if none fits."""
+def plan_step(
+    shape: Shape,
+    limits: Limits,
+    room: int,
+    *,
+    logits: bool,
+    sequences: int = 1,
+    lists: int = 0,
+) -> PassPlan:
+    """Plan a decode step of sequences at any positions in `room` bytes of SRAM.
+
+    Raises CompileError if none fits.
+    """
 
     def keys(window: int, before: int, rows: int) -> Keys:
         most = most_keys(shape.context, window, limits.edge)
         return Keys(most, most, dynamic=True)
 
-    works = make_passes(shape, 1, keys(widest(shape), 0, 1).count, limits.edge, logits=logits)
-    work, layout = find_layout(shape, works, limits, room, "a decode step")
+    works = make_passes(
+        shape,
+        sequences,
+        keys(widest(shape), 0, 1).count,
+        limits.edge,
+        lists=lists,
+        logits=logits,
+        sequences=sequences,
+    )
+    what = "a decode step" if sequences == 1 else f"a decode step of {sequences} sequences"
+    work, layout = find_layout(shape, works, limits, room, what)
     return PassPlan(work, layout, _attentions(shape, work, layout, keys, 0))
 
 
@@ -123,7 +143,7 @@ def _choose_chunk(
     sizes = [*range(limit // STEP * STEP, 0, -STEP), *(size for size in SMALL if size <= limit)]
     for size in dict.fromkeys(min(size, left) for size in sizes):
         keys = pos + size - first
-        works = make_passes(shape, size, keys, limits.edge, listed=True, logits=logits, skip=skip)
+        works = make_passes(shape, size, keys, limits.edge, lists=1, logits=logits, skip=skip)
         for work, layout in layouts(shape, works, limits):
             good = size <= ENOUGH or overlaps(layout.choice)
             if good and layout.sram_bytes <= room:
@@ -156,22 +176,25 @@ def _attention(
     pos: int,
 ) -> AttentionPlan:
     """Return how attention is done: of a single row, query heads are the rows of a unit."""
-    single = work.rows == 1
-    whole, every = layout.choice.form != Form.PIECES, keys(0, work.rows)
+    single, own = work.single, work.rows // work.sequences
+    whole, every = layout.choice.form != Form.PIECES, keys(0, own)
     rows = PassHeads.of(shape, layout.at["qkv"], work.rows)
-    q_pitch, ctx = (lane(shape), lane(shape)) if single else (rows.q_pitch, ctx_pitch(shape))
+    row = ctx_pitch(shape)
+    q_pitch, ctx = (lane(shape), lane(shape)) if single else (rows.q_pitch, row)
     score = work.unit_rows * score_pitch(every.count)
     scores = tuple(layout.at["scores"] + slot * score for slot in range(layout.choice.scores))
     units = tuple(
         AttentionUnit(
             first // shape.group,
             tuple(range(first, first + work.stack)),
-            rows.q + first * lane(shape) + before * q_pitch,
-            layout.at["ctx"] + first * lane(shape) + before * ctx,
+            rows.q + first * lane(shape) + before * q_pitch + sequence * own * rows.q_pitch,
+            layout.at["ctx"] + first * lane(shape) + before * ctx + sequence * own * row,
             work.stack * count,
             keys(before, count),
             before,
+            sequence,
         )
+        for sequence in range(work.sequences)
         for first in range(0, shape.heads, work.stack)
         for before, count in work.blocks
     )

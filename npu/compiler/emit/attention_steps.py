@@ -7,6 +7,7 @@ from typing import Protocol
 
 from npu.compiler.attention_plan import AttentionPlan, AttentionUnit, Keys, UnitStep, score_pitch
 from npu.compiler.program_builder import Operand, ProgramBuilder
+from npu.compiler.sequence_registers import SequenceRegisters
 from npu.compiler.tensor_map import TensorRef
 from spec.isa.operands import WORD, up
 
@@ -44,6 +45,7 @@ def emit_attention(
     layer: int,
     scale: Scale,
     first_row: int = 0,
+    registers: SequenceRegisters | None = None,
 ) -> None:
     """Emit the attention of all units.
 
@@ -54,9 +56,11 @@ def emit_attention(
         layer: number of the layer, for the map of tensors.
         scale: of the scores.
         first_row: number of the pass's first row in its tensors.
+        registers: of the sequences of a batch; None for a single one.
 
     """
-    _Attention(builder, plan, source, layer, scale, first_row).units()
+    registers = registers or SequenceRegisters(builder)
+    _Attention(builder, plan, source, layer, scale, first_row, registers).units()
 
 
 @dataclass
@@ -67,6 +71,7 @@ class _Attention:
     layer: int
     scale: Scale
     first_row: int
+    registers: SequenceRegisters
     use: int = 0
 
     def units(self) -> None:
@@ -76,12 +81,15 @@ class _Attention:
             UnitStep.CONTEXT: self.context,
         }
         for step, unit in self.plan.steps:
+            self.registers.turn_to(self.plan.units[unit].sequence)
             emitters[step](unit)
 
     def operands(self, unit: AttentionUnit) -> dict[str, Operand]:
         """Return the operands of B of the next use, by a unit."""
         self.use += 1
-        return self.source.operands(self.use - 1, unit.keys.first - self.plan.keys.first)
+        operands = self.source.operands(self.use - 1, unit.keys.first - self.plan.keys.first)
+        self.registers.turn_to(unit.sequence)  # the source may have read for others
+        return operands
 
     @staticmethod
     def splits(rows: int, most: int) -> list[tuple[int, int]]:
@@ -94,7 +102,7 @@ class _Attention:
         each = unit.rows_per_head
         for index in range(first // each, (first + count - 1) // each + 1):
             start, end = max(first, index * each), min(first + count, (index + 1) * each)
-            yield index, unit.before + start - index * each, start, end - start
+            yield index, unit.sequence + unit.before + start - index * each, start, end - start
 
     def scores(self, number: int) -> None:
         plan, unit, slot = self.plan, self.plan.units[number], number % len(self.plan.scores)
@@ -143,7 +151,7 @@ class _Attention:
 
     def softmax(self, number: int) -> None:
         plan, slot = self.plan, number % len(self.plan.scores)
-        units = plan.units if plan.joint else plan.units[number : number + 1]
+        units = plan.units[number : number + plan.together]
         first = units[0]
         rows, keys = first.rows * len(units), first.keys
         if first.before:

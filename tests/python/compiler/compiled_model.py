@@ -23,9 +23,13 @@ FREE = 0x180000
 
 @dataclass
 class ModelChip:
-    """A chip with a compiled model in its memory; `run` executes one program after the other."""
+    """A chip with a compiled model in its memory; `run` executes one program after the other.
+
+    A cache in memory is there for each of a number of sequences, one behind the other.
+    """
 
     model: CompiledModel
+    sequences: int = 1
     memory: npt.NDArray[np.uint8] = field(init=False)
     sram: npt.NDArray[np.uint8] = field(init=False)
     kv_base: int = field(init=False)
@@ -40,7 +44,8 @@ class ModelChip:
             places[name] = at
             at += up(len(data), 256)
         self.kv_base = at
-        size = at + (self.model.cache.bytes if self.model.cache.in_memory else 0)
+        caches = self.sequences * self.model.cache.bytes
+        size = at + (caches if self.model.cache.in_memory else 0)
         rng = np.random.default_rng(9)
         self.memory = rng.integers(0, 256, up(size, 256), np.uint8)
         self.sram = rng.integers(0, 256, self.model.limits.sram_bytes, np.uint8)
@@ -63,10 +68,11 @@ class ModelChip:
         token: int = 0,
         loop_left: int = 0,
         eos: int = 0xFFFF_FFFF,
+        sequence: int = 0,
     ) -> RunResult:
         """Run a program to its end; no race and no error is allowed."""
-        words = program.program.instructions
-        result = self.execute(words, ids, pos=pos, token=token, loop_left=loop_left, eos=eos)
+        words, settings = program.program.instructions, {"pos": pos, "token": token, "eos": eos}
+        result = self.execute(words, ids, **settings, loop_left=loop_left, sequence=sequence)
         assert result.error is None, result.error
         assert [str(race) for race in result.races] == []
         return result
@@ -80,6 +86,7 @@ class ModelChip:
         token: int = 0,
         loop_left: int = 0,
         eos: int = 0xFFFF_FFFF,
+        sequence: int = 0,
     ) -> RunResult:
         """Run any words."""
         image = encode_image(list(words))
@@ -88,7 +95,9 @@ class ModelChip:
         self.put(IDS, np.asarray(ids, "<u4").tobytes())
         limits = self.model.limits
         config = ChipConfig(limits.array_dim, limits.sram_bytes, limits.acc_rows, limits.norm_max)
-        registers: dict[str, Any] = self.model.registers(self.kv_base)
+        registers: dict[str, Any] = self.model.registers(
+            self.kv_base + sequence * self.model.cache.bytes
+        )
         start = StartState(
             UCODE,
             len(words),
@@ -113,8 +122,10 @@ class ModelChip:
         end = LOGITS_OUT + 2 * self.model.shape.vocab
         return self.memory[LOGITS_OUT:end].view("<i2").astype(np.int16)
 
-    def cached(self, layer: int, v: bool, positions: int) -> npt.NDArray[np.int8]:
-        """Return (positions, kv_heads * head_dim) of the cache, by the formula of isa.md."""
+    def cached(
+        self, layer: int, v: bool, positions: int, sequence: int = 0
+    ) -> npt.NDArray[np.int8]:
+        """Return (positions, kv_heads * head_dim) of a cache, by the formula of isa.md."""
         shape, cache = self.model.shape, self.model.cache
         edge = self.model.limits.edge
         blocks = up(shape.head_dim, edge) // edge
@@ -125,7 +136,7 @@ class ModelChip:
         place = place + (p // edge * blocks + c // edge) * edge * edge
         place = place + p % edge * edge + c % edge
         where = self.memory if cache.in_memory else self.sram
-        base = self.kv_base if cache.in_memory else cache.base
+        base = self.kv_base + sequence * cache.bytes if cache.in_memory else cache.base
         return where[base + place].view(np.int8).reshape(positions, -1)
 
 

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lays out what a batch needs beside its model: caches, lists, logits, and programs as it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from npu.compiler import CompiledModel, CompiledProgram, CompileError
+from npu.compiler.decoder_program import INPUT, LOGITS
+from npu.compiler.model_plan import SEQUENCES
+from npu.driver.batch import Pieces, Row
+from npu.driver.chip import PAGE
+from npu.driver.generate import check_count
+from npu.planner.placement import Placement, check_prompt
+from npu.runtime.prepare import MEMORY_END
+from spec.isa.operands import WORD, up
+from spec.regs import StartState
+
+PROGRAM_ROOM = 1 << 24
+"""Bytes for a program; one of 16 sequences through 48 layers of 25 heads takes 2 MB."""
+
+
+@dataclass
+class BatchPlacement:
+    """A model in memory with a cache for each of several sequences.
+
+    Attributes:
+        placement: of the model; what must be written before the first start are its `pieces`.
+        sequences: that share a step at most.
+        caches, lists, logits: addresses: of the first cache, of tokens and positions, and of the
+            int16 logits, a row of `pitch` bytes for each sequence.
+        program: address behind all of them, where each program in turn is put.
+    """
+
+    placement: Placement
+    sequences: int
+    caches: int = field(init=False)
+    lists: int = field(init=False)
+    logits: int = field(init=False)
+    program: int = field(init=False)
+    _steps: dict[tuple[tuple[int, ...], ...], CompiledProgram] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    def __post_init__(self) -> None:
+        """Take room behind the model.
+
+        Raises CompileError if there is none, for a cache in SRAM, or for more sequences than rows.
+        """
+        model, sequences = self.model, self.sequences
+        if not 1 <= sequences <= SEQUENCES:
+            raise CompileError(f"batch: given {sequences} sequences, allowed 1 to {SEQUENCES}")
+        if not model.cache.in_memory:
+            raise CompileError(
+                "batch: given a K/V cache in SRAM, allowed one in memory: each sequence has its own"
+            )
+        self.caches = self.placement.end
+        self.lists = up(self.caches + sequences * model.cache.bytes, PAGE)
+        most = max(model.shape.context, len(model.batch_lists([0] * sequences, [0] * sequences)))
+        self.logits = up(self.lists + 4 * most, PAGE)
+        self.program = up(self.logits + sequences * self.pitch, PAGE)
+        self._fit(self.end)
+
+    @property
+    def model(self) -> CompiledModel:
+        """What runs."""
+        return self.placement.model
+
+    @property
+    def end(self) -> int:
+        """First address behind all areas."""
+        return self.program + PROGRAM_ROOM
+
+    @property
+    def vocab(self) -> int:
+        """Token ids that there are."""
+        return self.model.shape.vocab
+
+    @property
+    def pitch(self) -> int:
+        """Bytes from a sequence's logits to the next one's."""
+        return up(2 * self.vocab)
+
+    @property
+    def first(self) -> int:
+        """The position that a text begins at."""
+        return self.model.first
+
+    def check(self, prompt: Sequence[int], count: int) -> None:
+        """Raise PromptError unless a prompt and `count` tokens behind it fit."""
+        context = self.model.shape.context
+        check_prompt(prompt, self.vocab, context - self.first)
+        check_count(count, self.first + len(prompt), context)
+
+    def slot_of(self, address: int) -> int | None:
+        """Return the cache that an address of memory lies in, None for none of them."""
+        slot = (address - self.caches) // self.model.cache.bytes
+        return slot if 0 <= slot < self.sequences else None
+
+    def prompt(self, slot: int, ids: Sequence[int]) -> tuple[StartState, Pieces]:
+        """Return how a prompt starts whose cache is number `slot`, and what it needs in memory."""
+        program = self.model.prefill(len(ids), logits=True)
+        return self._launch(program, slot, np.array(ids, "<u4").tobytes())
+
+    def step(self, rows: Sequence[Row]) -> tuple[StartState, Pieces]:
+        """Return how a step of these rows starts, and what it needs in memory."""
+        first = rows[0]
+        lists = self.model.batch_lists([row.token for row in rows], [row.position for row in rows])
+        start, pieces = self._launch(self.step_program(rows), first.slot, lists)
+        return replace(start, pos=first.position), pieces
+
+    def step_program(self, rows: Sequence[Row]) -> CompiledProgram:
+        """Return the program of these rows; it serves them at later positions too."""
+        first, size = rows[0], self.model.cache.bytes
+        ahead = tuple(row.position - first.position for row in rows)
+        caches = tuple((row.slot - first.slot) * size for row in rows)
+        if (ahead, caches) not in self._steps:
+            self._steps = {(ahead, caches): self.model.batch(ahead, caches)}  # others are over
+        return self._steps[ahead, caches]
+
+    def _launch(
+        self, program: CompiledProgram, slot: int, given: bytes
+    ) -> tuple[StartState, Pieces]:
+        image = program.program.image()
+        self._fit(self.program + len(image))
+        start = self.placement.start(self.program, len(image) // WORD)
+        bases = list(start.bases)
+        bases[INPUT], bases[LOGITS] = self.lists, self.logits
+        kv_base = self.caches + slot * self.model.cache.bytes
+        pieces = [(self.program, image), (self.lists, given)]
+        return replace(start, bases=tuple(bases), kv_base=kv_base), pieces
+
+    @staticmethod
+    def _fit(end: int) -> None:
+        if end > MEMORY_END:
+            raise CompileError(
+                f"batch: caches, logits and a program end at {end:#x}, past the {MEMORY_END:#x} "
+                "bytes that the chip can address; fewer sequences or a shorter context help"
+            )

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens inside the simulator: several texts are generated together, step by step."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import cocotb
+import numpy as np
+import numpy.typing as npt
+
+from npu.compiler import CompiledModel
+from npu.driver.batch import BatchRequest, batched
+from npu.driver.sampling import Sampler
+from npu.planner.batch_placement import BatchPlacement
+from npu.planner.placement import Placement
+from tb.bench.dut import Dut
+from tb.bench.environment import reset
+from tb.bench.host import RtlBus, RtlChip
+from tb.bench.knobs import Knobs
+from tb.bench.memory import Memory
+
+REQUEST, RESULT, MODEL = "request.json", "result.json", "model.tsr"
+TOKENS, LOGITS = "tokens.bin", "logits.bin"
+"""Where pairs of text and token (u32), and the logits (int16) of each, grow."""
+
+
+@cocotb.test
+async def generate_texts(dut: Dut) -> None:
+    """Run the request of the run's folder, on the model that lies there."""
+    run_dir = Path(str(cocotb.plusargs["run_dir"]))
+    request: dict[str, Any] = json.loads((run_dir / REQUEST).read_text(encoding="utf-8"))
+    Knobs(**request["knobs"]).apply(dut)
+    await reset(dut)
+    memory = Memory.map(run_dir / "memory.bin")
+    chip = await RtlChip.connect(RtlBus(dut, memory, request["limit"]))
+    placement = Placement(CompiledModel.load((run_dir / MODEL).read_bytes()))
+    programs = BatchPlacement(placement, request["batch"])
+    chip.stage(placement.pieces)
+    requests = [BatchRequest(**each) for each in request["requests"]]
+    samplers = [Sampler(**settings) for settings in request["sampling"]]
+    with (run_dir / TOKENS).open("wb") as tokens, (run_dir / LOGITS).open("wb") as logits:
+
+        def keep(number: int, token: int, values: npt.NDArray[np.int16]) -> None:
+            logits.write(values.tobytes())
+            tokens.write(np.array([number, token], "<u4").tobytes())
+            tokens.flush()
+
+        result = await batched(
+            chip, programs, requests, lambda number, row: samplers[number].choose(row), keep
+        )
+    record = {
+        "texts": [
+            {"ids": text.ids, "error": None if text.error is None else text.error.text}
+            for text in result.texts
+        ],
+        "passes": [asdict(each) for each in result.passes],
+        "seconds": sum(finish.waited.seconds for finish in chip.finishes),
+    }
+    (run_dir / RESULT).write_text(json.dumps(record), encoding="utf-8")
