@@ -60,8 +60,12 @@ class Placement:
             )
         self.pieces.append((address, image))
         self.end = up(address + len(image), PAGE)
+        return self.start(address, len(image) // WORD)
+
+    def start(self, address: int, words: int) -> StartState:
+        """Return how a program starts that lies at an address, at position 0 with token 0."""
         start = self._prepared.starts[0]
-        return replace(start, ucode_base=address, ucode_len=len(image) // WORD, loop_left=0)
+        return replace(start, ucode_base=address, ucode_len=words, loop_left=0)
 
     @property
     def tokens(self) -> int:
