@@ -3,7 +3,8 @@
 
 The table of `test_gpt2_block` in README.md, below each `make generate` of README.md and
 docs/formats.md its text and figures, and below each `$ make soc`, `$ npu soc` and `$ npu firmware`
-of docs/computer.md and each `$ npu estimate` of docs/user-guide.md what it prints. Each command is
+of docs/computer.md and each `$ npu estimate` and `$ npu generate` of docs/user-guide.md what it
+prints. Each command is
 run as it stands there. How fast the machine simulates is left out.
 """
 
@@ -26,7 +27,7 @@ BLOCK = "test_gpt2_block"
 _MODULE = "dev.samples_page"
 _SAMPLE = re.compile(r"^    make generate (.*)\n\n((?:    .*\n)+)", re.M)
 _SESSION = re.compile(
-    r"^    \$ (make|npu) ((?:soc|firmware|estimate) .*)\n((?:    (?!\$ ).*\n)*)", re.M
+    r"^    \$ (make|npu) ((?:soc|firmware|estimate|generate) .*)\n((?:    (?!\$ ).*\n)*)", re.M
 )
 _OPTIONS = {"PROMPT": "--prompt", "WEIGHTS": "--weights", "TOKENS": "--tokens", "INPUT": "--input"}
 _ENDS = re.compile(r"^(?:(exit code .*);|(npu: .*))", re.M)
@@ -71,7 +72,11 @@ def session(program: str, words: str) -> str:
         options = [f"{_OPTIONS[name]}={text}" for name, text in pairs.items() if name != "PROGRAM"]
         given = [pairs["PROGRAM"], *options]
     text, said = _printed(command, *given, refused=True)
-    lines = [*text.splitlines(), *(one[0] or one[1] for one in _ENDS.findall(said))]
+    told = [one[0] or one[1] for one in _ENDS.findall(said)]
+    if command == "generate":
+        figures = said[said.index("batch  ") : said.index("record: ")].splitlines()
+        told = [line for line in figures if not line.startswith(_SPEED)]
+    lines = [*text.splitlines(), *told]
     return "".join(f"    {line.rstrip()}\n" for line in lines)
 
 

@@ -13,7 +13,7 @@ read, the new ones written. Of attention a row's visible keys count, in scores a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -28,7 +28,7 @@ BYTES_PER_CYCLE = 16
 CHANNEL_BYTES, NORM_CHANNEL_BYTES = 8, 4
 
 Layouts = Mapping[str, StreamLayout]
-Bound = Literal["mac", "bus", "port"]
+Bound = Literal["mac", "bus", "port", "turns"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class LeastWork:
         read_bytes, write_bytes: necessary bytes on the bus.
         cycles: of the command port, which has a unit of its own.
         array_dim: edge of the array that multiplies, in processing elements.
+        turns: cycles of works one after the other, some bound by the array and some by the bus.
     """
 
     macs: int = 0
@@ -47,6 +48,7 @@ class LeastWork:
     write_bytes: int = 0
     cycles: int = 0
     array_dim: int = ARRAY_DIM
+    turns: int = 0
 
     def __add__(self, other: LeastWork) -> LeastWork:
         if self.array_dim != other.array_dim:
@@ -59,6 +61,7 @@ class LeastWork:
             self.write_bytes + other.write_bytes,
             self.cycles + other.cycles,
             self.array_dim,
+            self.turns + other.turns,
         )
 
     @property
@@ -74,14 +77,22 @@ class LeastWork:
     @property
     def ideal_cycles(self) -> int:
         """The largest of all."""
-        return max(self.mac_cycles, self.bus_cycles, self.cycles)
+        return max(self.mac_cycles, self.bus_cycles, self.cycles, self.turns)
 
     @property
     def bound(self) -> Bound:
         """Which of them it is."""
+        if self.turns and self.turns == self.ideal_cycles:
+            return "turns"
         if self.cycles > max(self.mac_cycles, self.bus_cycles):
             return "port"
         return "mac" if self.mac_cycles >= self.bus_cycles else "bus"
+
+
+def in_turn(works: Iterable[LeastWork]) -> LeastWork:
+    """Works that begin one after the other, each when the one before has ended."""
+    listed = list(works)
+    return replace(sum(listed, LeastWork()), turns=sum(work.ideal_cycles for work in listed))
 
 
 def transfer(read_bytes: int = 0, write_bytes: int = 0) -> LeastWork:
@@ -144,6 +155,12 @@ def layer(
     layouts: Layouts | None = None,
 ) -> LeastWork:
     """One layer of a model on `rows` positions that follow `past` ones."""
+    work = parameters(shape, rows, layouts) + attention(shape, rows, past, number)
+    return work + (cached(shape, rows, past, number) if in_memory else LeastWork())
+
+
+def parameters(shape: Shape, rows: int, layouts: Layouts | None = None) -> LeastWork:
+    """What a layer does on `rows` positions with its parameters: all but attention."""
     narrow = layouts or {}
     queries, keys = shape.q_columns, shape.kv_columns
     work = sum(map(norm, norm_sizes(shape)), LeastWork())
@@ -155,9 +172,7 @@ def layer(
     if shape.gated:
         work += linear(rows, shape.ffn, shape.hidden, layout=narrow.get("gate"))
     down = linear(rows, shape.hidden, shape.ffn, layout=narrow.get("down"))
-    work += replace(down, macs=(1 + shape.wide) * down.macs)
-    work += attention(shape, rows, past, number)
-    return work + (cached(shape, rows, past, number) if in_memory else LeastWork())
+    return work + replace(down, macs=(1 + shape.wide) * down.macs)
 
 
 def cached(shape: Shape, rows: int, past: int, number: int = 0) -> LeastWork:
@@ -192,6 +207,21 @@ def forward(
     for number in range(shape.layers):
         work += layer(shape, rows, past, number, in_memory=in_memory, layouts=layouts)
     head = linear(1, shape.vocab, shape.hidden, layout=(layouts or {}).get("head"))
+    return work + norm(shape.hidden) + head
+
+
+def batch(shape: Shape, pasts: Sequence[int], layouts: Layouts | None = None) -> LeastWork:
+    """A decode step of sequences behind so many positions each, to the logits of all of them.
+
+    Weights are read once; K and V lie in memory.
+    """
+    rows = len(pasts)
+    work = transfer(rows * (4 + looked_up(shape)), rows * 2 * shape.vocab)
+    for number in range(shape.layers):
+        work += parameters(shape, rows, layouts)
+        for past in pasts:
+            work += attention(shape, 1, past, number) + cached(shape, 1, past, number)
+    head = linear(rows, shape.vocab, shape.hidden, layout=(layouts or {}).get("head"))
     return work + norm(shape.hidden) + head
 
 

@@ -83,13 +83,16 @@ class BatchReport:
 
 def check_requests(loaded: Loaded, requests: Sequence[Request], batch: int) -> BatchPlacement:
     """Return where all is put. Raises what `run` would raise for requests that make no sense."""
-    programs = BatchPlacement(Placement(loaded.compiled), batch)
+    placement, positions = Placement(loaded.compiled), 0
+    programs = BatchPlacement(placement, batch)
     for number, request in enumerate(requests, 1):
+        ids = loaded.ids(request.prompt)
         try:
-            programs.check(loaded.ids(request.prompt), request.tokens)
+            programs.check(ids, request.tokens)
         except ValueError as error:
             raise type(error)(f"prompt {number} of {len(requests)}: {error}") from None
-    return programs
+        positions = max(positions, programs.first + len(ids) + request.tokens - 1)
+    return BatchPlacement(placement, batch, positions)
 
 
 def run(
@@ -121,6 +124,7 @@ def run(
     latency = requests[0].latency
     given = {
         "batch": batch,
+        "positions": programs.positions,
         "requests": [
             {"prompt": ids, "count": request.tokens, "ends": list(loaded.ends)}
             for request, ids in zip(requests, prompts, strict=True)

@@ -38,7 +38,7 @@ async def generate_texts(dut: Dut) -> None:
     memory = Memory.map(run_dir / "memory.bin")
     chip = await RtlChip.connect(RtlBus(dut, memory, request["limit"]))
     placement = Placement(CompiledModel.load((run_dir / MODEL).read_bytes()))
-    programs = BatchPlacement(placement, request["batch"])
+    programs = BatchPlacement(placement, request["batch"], request["positions"])
     chip.stage(placement.pieces)
     requests = [BatchRequest(**each) for each in request["requests"]]
     samplers = [Sampler(**settings) for settings in request["sampling"]]

@@ -257,7 +257,7 @@ def check(
     return ""
 
 
-def _of_model(loaded: Loaded) -> FitTable:
+def model_pairs(loaded: Loaded) -> FitTable:
     """Return what is the same whatever runs."""
     result = pairs()
     shape = loaded.compiled.shape
@@ -272,7 +272,7 @@ def _of_model(loaded: Loaded) -> FitTable:
 
 def table(loaded: Loaded, report: Report) -> FitTable:
     """Return the figures of a run."""
-    result = _of_model(loaded)
+    result = model_pairs(loaded)
     result.add_row("tokens", f"{report.prompt} of the prompt, {len(report.ids)} generated")
     result.add_row("end token", loaded.end_text())
     simulated = report.simulated
@@ -299,6 +299,11 @@ def table(loaded: Loaded, report: Report) -> FitTable:
     return result
 
 
+def prompt_text(request: Request) -> str:
+    """Return what was asked."""
+    return request.prompt if isinstance(request.prompt, str) else request.prompt.text
+
+
 def tables(
     loaded: Loaded, requests: Sequence[Request], reports: Sequence[Report]
 ) -> list[FitTable]:
@@ -312,13 +317,13 @@ def tables(
     if on_chip:
         result.text("RTL = golden")
     for number, (request, report) in enumerate(zip(requests, reports, strict=True), 1):
-        asked = request.prompt if isinstance(request.prompt, str) else request.prompt.text
+        asked = prompt_text(request)
         cells = [str(number), escape(asked), str(report.prompt), str(len(report.ids))]
         if on_chip:
             reached = f"{report.ideal_cycles / report.cycles:.1%}"
             cells += [f"{report.cycles:,}", reached, report.mismatch or "yes"]
         result.add_row(*cells)
-    model = _of_model(loaded)
+    model = model_pairs(loaded)
     model.add_row("end token", loaded.end_text())
     return [model, result]
 

@@ -25,12 +25,14 @@ from npu.commands.consoles import watched
 from npu.commands.files import FileError, as_json, lines_of, read_text
 from npu.commands.load_model import BAD_MODEL, Loaded, Texts, load
 from npu.commands.progress import step
+from npu.commands.text_display import visible
+from npu.compiler.model_plan import SEQUENCES
 from npu.driver.sampling import SamplingError
 from spec.configurations import USUAL, ChipParameters
 from spec.isa.operands import Limits
 from spec.paths import REPORTS, ROOT
 from tb.bench.knobs import LATENCY_MAX
-from tb.models import evaluate, generate, profile
+from tb.models import batch_generation, evaluate, generate, profile
 from tb.models.simulate_generation import SimulationError
 from tb.run import build
 from tb.run.verilator import VerilatorError
@@ -139,6 +141,15 @@ def _add_prompts(parser: argparse.ArgumentParser, name: str, **options: Any) -> 
     group.add_argument("--prompts", metavar="FILE", help="a file with several, one a line")
 
 
+def _add_batch(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--batch",
+        type=whole_from(1, SEQUENCES),
+        metavar="N",
+        help="prompts that share each decode step, which reads the weights once; with --prompts",
+    )
+
+
 def _add_generate(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Go on with a text: the model is quantised, compiled and run on the simulated chip, which "
@@ -149,6 +160,7 @@ def _add_generate(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("model", metavar="MODEL", help=MODEL)
     _add_prompts(parser, "--prompt", metavar="TEXT", help="the text to go on with")
+    _add_batch(parser)
     _add_writing(parser)
 
 
@@ -161,6 +173,7 @@ def _add_chat(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help=MODEL)
     _add_prompts(parser, "prompt", metavar="QUESTION", nargs="?", help="what the user says")
     parser.add_argument("--system", metavar="TEXT", help="what the model is told before")
+    _add_batch(parser)
     _add_writing(parser)
 
 
@@ -185,6 +198,7 @@ def _texts(arguments: argparse.Namespace) -> list[str]:
 
 def _write(arguments: argparse.Namespace, texts: Texts) -> int:
     console = watched()
+    _check_batch(arguments)
     request = generate.Request(
         prompt=texts.prompts[0],
         tokens=arguments.tokens,
@@ -203,6 +217,8 @@ def _write(arguments: argparse.Namespace, texts: Texts) -> int:
     loaded = _loaded(arguments, texts, arguments.chip.limits, console)
     loaded = replace(loaded, ends=tuple(dict.fromkeys((*loaded.ends, *arguments.stop_token))))
     requests = [replace(request, prompt=prompt) for prompt in texts.prompts]
+    if arguments.batch is not None:
+        return _write_batch(arguments, loaded, requests, console)
     for request in requests:
         generate.check_request(loaded, request)
     chip = None if request.on == "golden" else _built(arguments.chip)
@@ -223,6 +239,38 @@ def _write(arguments: argparse.Namespace, texts: Texts) -> int:
     several = {"prompts": texts.file, "runs": records}
     _save(REPORTS / "generate.json", records[0] if texts.file is None else several, console)
     return 1 if any(report.mismatch for report in reports) else 0
+
+
+def _check_batch(arguments: argparse.Namespace) -> None:
+    """Refuse what does not go with --batch, and put its caches into memory."""
+    if arguments.batch is None:
+        return
+    for wrong, given, allowed in (
+        (arguments.prompts is None, "one prompt", "--prompts FILE"),
+        (arguments.on == "golden", "--on golden", "--on rtl"),
+        (arguments.cache == "sram", "--cache sram", "a K/V cache of each prompt in memory"),
+    ):
+        if wrong:
+            raise FileError(f"--batch {arguments.batch}: given {given}, allowed {allowed}")
+    arguments.cache = "memory"
+
+
+def _write_batch(
+    arguments: argparse.Namespace,
+    loaded: Loaded,
+    requests: list[generate.Request],
+    console: Console,
+) -> int:
+    batch_generation.check_requests(loaded, requests, arguments.batch)
+    chip = _built(arguments.chip)
+    report = batch_generation.run(loaded, requests, arguments.batch, chip, console)
+    for text in report.texts:
+        before = "" if isinstance(text.request.prompt, Question) else text.request.prompt
+        print(visible(before + text.text))
+    for table in batch_generation.table(loaded, report):
+        console.print(table)
+    _save(REPORTS / "generate.json", batch_generation.record(loaded, report), console)
+    return 1 if any(text.mismatch or text.error for text in report.texts) else 0
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:

@@ -80,6 +80,26 @@ def _seen(folder: Path, plan: PromptPlan, count: int, single_steps: bool) -> lis
     return [int(word) for word in words[: int(np.argmax(np.append(words, NOT_YET) == NOT_YET))]]
 
 
+def watch(job: runner.Job, look: Callable[[], None]) -> None:
+    """Run a job whose folder is prepared; `look` is called all the while, and once at the end.
+
+    Raises:
+        SimulationError: the simulation failed; the message says where its log is.
+    """
+    started = time.monotonic()
+    process = runner.launch(job)
+    try:
+        while process.poll() is None:
+            look()
+            time.sleep(POLL_S)
+        look()
+    finally:
+        processes.kill(process)
+    outcome = runner.outcome(job, process.returncode, time.monotonic() - started)
+    if not outcome.passed:
+        raise SimulationError(f"{outcome.message} (log: {job.folder / runner.LOG})")
+
+
 def simulate(
     configuration: build.Configuration,
     plan: PromptPlan,
@@ -130,24 +150,16 @@ def simulate(
         "knobs": asdict(knobs or Knobs(log=0)),
     }
     (folder / inside.REQUEST).write_text(json.dumps(request), encoding="utf-8")
-    started = time.monotonic()
-    process = runner.launch(job)
     shown = 0
-    try:
-        while True:
-            over = process.poll() is not None
-            seen = _seen(folder, plan, count, stepped or sampling is not None)
-            if len(seen) > shown and on_tokens is not None:
-                on_tokens(seen[shown:])
-            shown = len(seen)
-            if over:
-                break
-            time.sleep(POLL_S)
-    finally:
-        processes.kill(process)
-    outcome = runner.outcome(job, process.returncode, time.monotonic() - started)
-    if not outcome.passed:
-        raise SimulationError(f"{outcome.message} (log: {folder / runner.LOG})")
+
+    def show() -> None:
+        nonlocal shown
+        seen = _seen(folder, plan, count, stepped or sampling is not None)
+        if len(seen) > shown and on_tokens is not None:
+            on_tokens(seen[shown:])
+        shown = len(seen)
+
+    watch(job, show)
     result = json.loads((folder / inside.RESULT).read_text(encoding="utf-8"))
     logits = None
     if sampling is not None:

@@ -115,6 +115,27 @@ def test_refused_options(
     assert refused([MODEL, "--prompt", prompt, *more], capsys).startswith(line)
 
 
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (["--prompt", "x", "--batch", "4"], "npu: --batch 4: given one prompt, allowed --prompts F"),
+        (["--on", "golden"], "npu: --batch 2: given --on golden, allowed --on rtl"),
+        (["--cache", "sram"], "npu: --batch 2: given --cache sram, allowed a K/V cache of each pro"),
+        (["--batch", "17"], "npu generate: argument --batch: given '17', allowed whole numbers 1 t"),
+        (["--batch", "0"], "npu generate: argument --batch: given '0', allowed whole numbers 1 to"),
+        (["--tokens", "130"], "npu: /dev/stdin: "),
+    ],
+)
+def test_refused_batches(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], line: str
+) -> None:
+    """What does not go together, more than a step has rows, and a text that does not fit."""
+    path = tmp_path / "prompts.txt"
+    path.write_text("one\ntwo\n")
+    given = [] if "--prompt" in more else ["--prompts", str(path), "--batch", "2"]
+    assert refused([MODEL, *given, *more], capsys).startswith(line.replace("/dev/stdin", str(path)))
+
+
 def test_no_prompt(capsys: pytest.CaptureFixture[str]) -> None:
     """There is no default text."""
     line = refused([MODEL], capsys)
