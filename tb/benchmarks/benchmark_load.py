@@ -20,12 +20,14 @@ class ProgramRun:
         start: how it starts.
         timed: False for one that only prepares what is measured.
         expected: address and bytes that it must leave in memory, whatever the model says.
+        pieces: address and bytes that the host writes before the start.
     """
 
     program: Sequence[Instruction]
     start: StartState
     timed: bool = True
     expected: tuple[int, bytes] = (0, b"")
+    pieces: Sequence[tuple[int, bytes]] = ()
 
 
 @dataclass(frozen=True)

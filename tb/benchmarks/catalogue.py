@@ -18,6 +18,7 @@ from spec.isa import Opcode
 from tb.bench.knobs import Knobs
 from tb.bench.memory_kinds import CEILING, MemoryKind, suffix
 from tb.benchmarks import measured_models
+from tb.benchmarks.batch_benchmarks import batch_cases
 from tb.benchmarks.benchmark import Benchmark, Interval, met_keys
 from tb.benchmarks.benchmark_load import BenchmarkLoad, single
 from tb.benchmarks.command_benchmarks import port_cases
@@ -223,6 +224,7 @@ def _cases() -> Iterator[Benchmark]:
     yield from port_cases()
     yield from cop_cases()
     yield from whole_cases()
+    yield from batch_cases()
     yield from format_cases()
     yield from network_cases()
     yield from plan_cases()

@@ -181,6 +181,8 @@ async def measure(dut: Dut, case: Benchmark) -> None:
         )
     figures = []
     for run in load.runs:
+        for address, data in run.pieces:
+            bench.memory.stage(address, data)
         execution = await bench.run(run.program, run.start, limit=case.limit)
         assert execution.finish.error is None, str(execution.finish.error)
         address, expected = run.expected

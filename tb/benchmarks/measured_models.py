@@ -146,10 +146,10 @@ def cache_image(
     return image.tobytes()
 
 
-def _ids(model: QuantizedModel, count: int) -> list[int]:
+def ids_of(shape: Shape, count: int) -> list[int]:
     """Return tokens of a text."""
     text = (TEXT * (1 + count // len(TEXT))).encode()[:count]
-    return [byte % model.shape.vocab for byte in text]
+    return [byte % shape.vocab for byte in text]
 
 
 def _run(launch: StartState, program: CompiledProgram, *tokens: int) -> ProgramRun:
@@ -176,7 +176,7 @@ def step(
     """Return `turns` decode steps from position `pos` on, behind the network's own cache."""
     compiled = compile_model(model, cache=place)
     placement = Placement(compiled)
-    ids = _ids(model, pos + 1)
+    ids = ids_of(model.shape, pos + 1)
     session = GoldenSession(model)
     session.prefill(ids[:-1])
     image = cache_image(compiled, session.cache, random)
@@ -195,6 +195,15 @@ def step(
     return BenchmarkLoad(placement.pieces, [_cache_loader(compiled, source, placement), run])
 
 
+def random_past(shape: Shape, pos: int, random: np.random.Generator) -> list[KeyValues]:
+    """Return random keys and values of all layers, of positions before `pos`."""
+    size = (pos, shape.kv_columns)
+    return [
+        KeyValues(*(np.clip(random.normal(0, 40, size), -127, 127).astype(np.int8) for _ in "kv"))
+        for _ in range(shape.layers)
+    ]
+
+
 def random_step(
     shape: Shape, pos: int, random: np.random.Generator, encoding: Encoding = INT8
 ) -> BenchmarkLoad:
@@ -205,11 +214,7 @@ def random_step(
     model = random_gpt2(shape, random, encoding)
     compiled = compile_model(model, cache="memory")
     placement = Placement(compiled)
-    size = (pos, shape.kv_columns)
-    past = [
-        KeyValues(*(np.clip(random.normal(0, 40, size), -127, 127).astype(np.int8) for _ in "kv"))
-        for _ in range(shape.layers)
-    ]
+    past = random_past(shape, pos, random)
     placement.pieces.append((placement.cache, cache_image(compiled, past, random)))
     session = GoldenSession(model)
     session.cache = past
@@ -242,7 +247,7 @@ def job(random: np.random.Generator, *, cached: bool) -> BenchmarkLoad:
     model = tiny("gpt2")
     compiled = compile_model(model)
     placement = Placement(compiled)
-    prompt = _ids(model, PROMPT)
+    prompt = ids_of(model.shape, PROMPT)
     tokens = generate(model, prompt, TOKENS)
     if cached:
         program = compiled.generate(PROMPT)

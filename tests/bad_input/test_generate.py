@@ -118,10 +118,19 @@ def test_refused_options(
 @pytest.mark.parametrize(
     ("more", "line"),
     [
-        (["--prompt", "x", "--batch", "4"], "npu: --batch 4: given one prompt, allowed --prompts F"),
+        (
+            ["--prompt", "x", "--batch", "4"],
+            "npu: --batch 4: given one prompt, allowed --prompts F",
+        ),
         (["--on", "golden"], "npu: --batch 2: given --on golden, allowed --on rtl"),
-        (["--cache", "sram"], "npu: --batch 2: given --cache sram, allowed a K/V cache of each pro"),
-        (["--batch", "17"], "npu generate: argument --batch: given '17', allowed whole numbers 1 t"),
+        (
+            ["--cache", "sram"],
+            "npu: --batch 2: given --cache sram, allowed a K/V cache of each pro",
+        ),
+        (
+            ["--batch", "17"],
+            "npu generate: argument --batch: given '17', allowed whole numbers 1 t",
+        ),
         (["--batch", "0"], "npu generate: argument --batch: given '0', allowed whole numbers 1 to"),
         (["--tokens", "130"], "npu: /dev/stdin: "),
     ],

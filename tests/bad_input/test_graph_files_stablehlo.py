@@ -167,7 +167,7 @@ def test_functions_that_jax_cannot_lower_are_refused() -> None:
 def test_an_array_is_no_list_of_arguments() -> None:
     """It would be taken apart into its rows."""
     with pytest.raises(GraphError, match=r"example_args: given ndarray, allowed a list of argum"):
-        stablehlo.from_jax(lambda x: x, np.zeros((2, 3)), name="same")
+        stablehlo.from_jax(lambda x: x, np.zeros((2, 3)), name="same")  # type: ignore[arg-type]
 
 
 def damaged(data: bytes, seed: int) -> bytes:

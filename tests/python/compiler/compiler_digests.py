@@ -139,6 +139,10 @@ def _benchmark(name: str) -> Digests:
     return {f"program {at}": words(run.program) for at, run in enumerate(runs)}
 
 
+LARGE = ("small_decode", "fmt_small", "batch_small", "gqa", "batch_gqa")
+"""Benchmarks that take too long to make; three layers of GPT-2 small stand for them."""
+
+
 @cache
 def _small() -> CompiledModel:
     """Return a decoder of GPT-2 small's shape; its layers are all the same one."""
@@ -155,6 +159,7 @@ def _small_digests() -> Digests:
         "decode": compiled.decode(),
         "decode, logits": compiled.decode(logits=True),
         "prefill 48": compiled.prefill(48),
+        "batch of 16": compiled.batch(range(16), [row * compiled.cache.bytes for row in range(16)]),
     }
     return {name: _program(program) for name, program in programs.items()} | {
         "stream": digest(compiled.stream)
@@ -369,7 +374,7 @@ def cases() -> dict[str, Callable[[], Digests]]:
     found |= {name: partial(_narrow, name) for name in NARROW}
     found["blocks"] = lambda: {name: _block(make) for name, make in _blocks()}
     for name, case in CASES.items():
-        if case.load is not None and not name.startswith(("small_decode", "fmt_small")):
+        if case.load is not None and not name.startswith(LARGE):
             found[f"benchmark {name}"] = partial(_benchmark, name)
     return found | {"three layers of GPT-2 small": _small_digests}
 

@@ -69,6 +69,8 @@ def _execute(load: BenchmarkLoad) -> int:
         memory.stage(address, data)
     executed = 0
     for run in load.runs:
+        for address, data in run.pieces:
+            memory.stage(address, data)
         result = Machine(config, memory.data, sram).run(run.start)
         assert (result.error, result.races) == (None, [])
         address, expected = run.expected

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The least times that benchmarks are compared with, against sums done by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from npu.compiler import Traffic, compile_model, ideal, pieces, traffic
@@ -49,6 +51,11 @@ def test_works_of_two_arrays_have_no_sum() -> None:
         (
             "small_decode_100",
             (12 * (7_139_584 + 153_600) + 3_072 + 38_999_432 + 3_072) // 16 + 1,
+            "bus",
+        ),
+        (
+            "batch_small_100",
+            (12 * (7_139_584 + 16 * 153_600) + 3_072 + 38_999_432 + 16 * (3_072 + 4)) // 16 + 1,
             "bus",
         ),
         ("small_prefill_128", (128 * 7_077_888 + 2 * 768 * 128 * 129 // 2) // 256, "mac"),
@@ -119,3 +126,25 @@ def test_wide_operands_count_twice() -> None:
     """A 16-bit operand takes two 8-bit multiplications per product."""
     assert ideal.multiply(3, 5, 7).macs == 105
     assert ideal.multiply(3, 5, 7, wide=True).macs == 210
+
+
+def test_a_batch_of_one_is_a_step() -> None:
+    """But for its list of one token; of 16 the weights count once, and all else 16 times."""
+    shape = measured_models.small_shape()
+    step = ideal.forward(shape, 1, 100, in_memory=True, logits=True)
+    one, sixteen = ideal.batch(shape, [100]), ideal.batch(shape, [100] * 16)
+    assert one == replace(step, read_bytes=step.read_bytes + 4)
+    assert sixteen.macs == 16 * one.macs
+    assert sixteen.write_bytes == 16 * one.write_bytes
+    cached = shape.layers * 2 * shape.hidden * 100
+    own = 4 + ideal.looked_up(shape) + cached
+    assert sixteen.read_bytes - one.read_bytes == 15 * own
+
+
+def test_works_in_turn_do_not_overlap() -> None:
+    """The array rests in one of them and the bus in the other."""
+    works = [ideal.multiply(16, 16, 160), ideal.transfer(1600)]
+    both = ideal.in_turn(works)
+    assert (both.ideal_cycles, both.bound) == (260, "turns")
+    assert sum(works, LeastWork()).ideal_cycles == 160
+    assert LeastWork().bound == "mac"
