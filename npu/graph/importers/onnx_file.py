@@ -46,7 +46,7 @@ from npu.graph.importers.onnx_load import (
     standard,
     version_of,
 )
-from npu.graph.importers.onnx_loops import unrolled
+from npu.graph.importers.onnx_loops import decided, unrolled
 from npu.graph.importers.onnx_node import (
     FIRST_MAPPED,
     MAPPINGS,
@@ -82,6 +82,8 @@ _FEW_BITS: Mapping[str, type[np.integer]] = {
     **dict.fromkeys(("uint4", "uint2"), np.uint8),
 }
 """Types of constants that a graph holds in bytes."""
+# What the graphs inside them compute stands in their place where it is known which, and how often.
+_INSIDE = {"Loop": unrolled, "If": decided}
 # What Python and numpy raise for attributes of other types and numbers without sense.
 _MALFORMED = (
     *(ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, TypeError, ValueError),
@@ -262,16 +264,16 @@ class _Import:
     def _standard(self, node: onnx.NodeProto, version: int) -> None:
         if self.read.isdisjoint(node.output) or self._folded(node, version):
             return
-        if node.op_type == "Loop" and not standard(node.domain):
-            self._loop(node, version)
+        if node.op_type in _INSIDE and not standard(node.domain):
+            self._inside(node, version)
             return
         mapping = None if standard(node.domain) else mapping_of(node.op_type, version)
         self._mapped(node, mapping, version)
 
-    def _loop(self, node: onnx.NodeProto, version: int) -> None:
+    def _inside(self, node: onnx.NodeProto, version: int) -> None:
         mark = self.build.mark()
         try:
-            unrolled(node, self.build, self._instead_of(node, version))
+            _INSIDE[node.op_type](node, self.build, self._instead_of(node, version))
         except (UnmappedError, GraphError) as reason:
             self.build.back(mark)
             self._host(node, list(node.output), str(reason), version)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops of ONNX whose turns are known: their bodies, one behind the other."""
+"""Graphs inside nodes of ONNX: of a Loop whose turns are known, of an If that is decided."""
 
 from __future__ import annotations
 
@@ -53,6 +53,26 @@ def unrolled(node: onnx.NodeProto, build: Any, add: Adding) -> None:  # noqa: AN
             _give(result, output, f"{name}.{output}", build, add)
 
 
+def decided(node: onnx.NodeProto, build: Any, add: Adding) -> None:  # noqa: ANN401
+    """Add what the branch of an If computes that its condition chooses.
+
+    Args:
+        node: an If.
+        build: the graph so far.
+        add: adds a node of its operator set.
+
+    Raises:
+        UnmappedError: the condition depends on values.
+    """
+    wanted = "then_branch" if _known(build, node.input[0], "the condition") else "else_branch"
+    branch = next(one.g for one in node.attribute if one.name == wanted)
+    name = node_name(node)
+    results = _inside(branch, name, {}, build, add)
+    for result, output in zip(results, node.output, strict=True):
+        if output:
+            _give(result, output, f"{name}.{output}", build, add)
+
+
 def _known(build: Any, name: str, what: str) -> int:  # noqa: ANN401
     found = build.value(name)
     if found is None:
@@ -72,6 +92,17 @@ def _turn(
     given = [build.constant(np.array(turn), f"{prefix}.turn")]
     given += [build.constant(np.array(True), f"{prefix}.go"), *states]
     names = dict(zip((one.name for one in body.input), given, strict=True))
+    return _inside(body, prefix, names, build, add)
+
+
+def _inside(
+    body: onnx.GraphProto,
+    prefix: str,
+    names: dict[str, str],
+    build: Any,  # noqa: ANN401
+    add: Adding,
+) -> list[str]:
+    """Add the nodes of a graph inside a node; return the names of its results."""
     for tensor in body.initializer:
         names[tensor.name] = build.constant(array(tensor), f"{prefix}.{tensor.name}")
     for one in body.node:

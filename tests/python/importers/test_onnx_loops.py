@@ -160,3 +160,45 @@ def test_other_loops_are_the_hosts(unknown: str) -> None:
     else:
         graph = read(model([], count=1000, scan=False))
     assert kinds(graph) == ["host"]
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_an_if_that_the_file_decides_is_its_branch(chosen: bool) -> None:
+    """As PyTorch writes a squeeze; the condition may have an axis, the shapes may be unknown."""
+    described = helper.make_empty_tensor_value_info
+    branches = {
+        "then_branch": helper.make_graph(
+            [
+                helper.make_node("Squeeze", ["x", "axis"], ["s"]),
+                helper.make_node("Neg", ["s"], ["z"]),
+            ],
+            "then",
+            [],
+            [described("z")],
+            [numpy_helper.from_array(np.array([0]), "axis")],
+        ),
+        "else_branch": helper.make_graph(
+            [helper.make_node("Identity", ["x"], ["same"])], "else", [], [described("same")]
+        ),
+    }
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"], end=1),
+        helper.make_node("Equal", ["shape", "size"], ["one"]),
+        helper.make_node("If", ["one"], ["z"], **branches),
+        helper.make_node("Relu", ["z"], ["y"]),
+    ]
+    x = real(1 if chosen else 2, 4)
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.array([1]), "size")],
+    )
+    source = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    found = read(source)
+    assert "host" not in kinds(found)
+    assert (
+        evaluate(found, {"x": x})["y"].tolist()
+        == (np.maximum(-x[0], 0) if chosen else np.maximum(x, 0)).tolist()
+    )
