@@ -167,7 +167,10 @@ def refusal(node: onnx.NodeProto, version: int) -> str:
     domain = standard(node.domain)
     known = sorted(name for at, name in DIALECTS if at == domain)
     if domain == "":
-        return f"no operator of version {version} of the standard, or of a dialect without a domain"
+        return (
+            f"no operator of version {version} of the standard, or of a dialect without a domain, "
+            f"allowed of those {', '.join(known)}"
+        )
     if known:
         return f"no operator of domain {domain!r} that is known, allowed {', '.join(known)}"
     domains = sorted({at for at, _ in DIALECTS} - {""})

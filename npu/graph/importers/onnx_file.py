@@ -15,6 +15,7 @@ import onnx
 from npu.graph.build import Builder
 from npu.graph.form import Array, Element, Graph, GraphError, Tensor, TensorType
 from npu.graph.importers import (
+    dialect_former,
     dialect_microsoft,
     dialect_microsoft_integers,
     dialect_pulp,
@@ -66,7 +67,13 @@ GROUPS = (
     onnx_rows,
     onnx_windows,
 )
-LANGUAGES = (dialect_microsoft, dialect_microsoft_integers, dialect_pulp, dialect_quantisers)
+LANGUAGES = (
+    dialect_former,
+    dialect_microsoft,
+    dialect_microsoft_integers,
+    dialect_pulp,
+    dialect_quantisers,
+)
 # What these make is different each time, or stays visible as a border.
 _NEVER_FOLDED = frozenset(
     {

@@ -254,7 +254,9 @@ def version_of(node: onnx.NodeProto, version: int) -> int | None:
     history = _history().get(node.op_type, [])
     for index, one in enumerate(history):
         last = all(_since(after) > version for after in history[index + 1 :])
-        if last and not one.deprecated and said <= {*one.attributes}:
+        if last and one.deprecated:  # what comes behind it means something else
+            return None
+        if last and said <= {*one.attributes}:
             return max(version, _since(one))
     return None
 
@@ -289,3 +291,26 @@ def _checked(model: onnx.ModelProto) -> None:
         # Above two GiB there is nothing that it could look at.
         if "2GB" not in text and "2GiB" not in text:
             raise GraphError(f"the checker of onnx refuses it: {text}") from None
+    for one in strange:
+        _check_later(one, version_of(one, version), model)
+def _check_later(node: onnx.NodeProto, version: int | None, model: onnx.ModelProto) -> None:
+    """Let the checker look at a node of a later version; None is one that no version has."""
+    if version is None:
+        return
+    context = checker.C.CheckerContext()
+    context.ir_version = model.ir_version
+    context.opset_imports = {"": version}
+    try:
+        checker.check_node(node, context)
+    except checker.ValidationError as error:
+        text = " ".join(str(error).split())
+        raise GraphError(f"the checker of onnx refuses it: {text}") from None
+
+
+def _is_bare(kind: onnx.TypeProto) -> bool:
+    """Say whether a type is not given, or is a tensor of a shape that is not given."""
+    if not kind.WhichOneof("value"):
+        return True
+    return kind.HasField("tensor_type") and not kind.tensor_type.HasField("shape")
+
+

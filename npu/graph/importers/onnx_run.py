@@ -92,7 +92,10 @@ def _in_runtime(model: onnx.ModelProto, other: Callable[[], Runner] | None) -> R
 
 
 def _in_reference(model: onnx.ModelProto) -> Runner:
-    session = ReferenceEvaluator(model)
+    try:
+        session = ReferenceEvaluator(model)
+    except Exception as error:  # for an attribute that is missing, one without a type of its own
+        raise GraphError(f"the reference evaluator of onnx: {_words(error)}") from None
 
     def run(inputs: Mapping[str, Any]) -> list[Any]:
         try:
