@@ -40,6 +40,7 @@ from npu.graph.importers.onnx_host import infer_outputs, payload, run_payload
 from npu.graph.importers.onnx_inputs import input_type
 from npu.graph.importers.onnx_load import (
     array,
+    dense,
     load,
     needs,
     node_name,
@@ -81,6 +82,8 @@ _NEVER_FOLDED = frozenset(
         *("Multinomial", "Bernoulli", "Dropout", "QuantizeLinear", "DequantizeLinear"),
     }
 )
+# What the graphs inside them compute stands in their place where it is known which, and how often.
+_INSIDE = {"Loop": unrolled, "If": decided}
 # What they make has the type of an input.
 _TYPED = ("QuantizeLinear", "CastLike")
 _LARGEST = 1 << 31
@@ -89,8 +92,6 @@ _FEW_BITS: Mapping[str, type[np.integer]] = {
     **dict.fromkeys(("uint4", "uint2"), np.uint8),
 }
 """Types of constants that a graph holds in bytes."""
-# What the graphs inside them compute stands in their place where it is known which, and how often.
-_INSIDE = {"Loop": unrolled, "If": decided}
 # What Python and numpy raise for attributes of other types and numbers without sense.
 _MALFORMED = (
     *(ArithmeticError, AttributeError, IndexError, KeyError, MemoryError, TypeError, ValueError),
@@ -181,13 +182,7 @@ class _Import:
             if tensor.name not in self.constants:
                 self._constant(tensor.name, array(tensor))
         for sparse in source.sparse_initializer:
-            name = sparse.values.name
-            dense = np.zeros(int(np.prod(sparse.dims)), array(sparse.values).dtype)
-            indices = array(sparse.indices)
-            if indices.ndim == 2:
-                indices = np.ravel_multi_index(tuple(indices.T), tuple(sparse.dims))
-            dense[indices] = array(sparse.values)
-            self._constant(name, dense.reshape(tuple(sparse.dims)))
+            self._constant(sparse.values.name, dense(sparse))
 
     def _constant(self, name: str, data: Array) -> None:
         """Add a constant under the name that the file gives it."""
@@ -322,6 +317,9 @@ class _Import:
             return False
         if node.op_type == "ConstantOfShape" and int(np.prod(known[0], dtype=object)) > _LARGEST:
             raise GraphError(f"{list(known[0])} elements, allowed {_LARGEST}")
+        if node.op_type == "Constant" and node.attribute[0].name == "sparse_value":
+            self._constant(node.output[0], dense(node.attribute[0].sparse_tensor))
+            return True
         outputs = [name for name in node.output if name in self.read]
         types = {name: self.build.type(name) for name in read}
         try:

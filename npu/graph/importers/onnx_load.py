@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import checker, inliner, numpy_helper
 
@@ -44,6 +46,7 @@ def load(source: Any) -> tuple[onnx.ModelProto, str]:  # noqa: ANN401
         inside = [node for function in model.functions for node in function.node]
         for tensor in tensors_of([*model.graph.node, *inside], model.graph):
             _inside(tensor, folder)
+        _call_it_one_name(model)
         if model.functions:
             model = inliner.inline_local_functions(model)
         _sort(model.graph)
@@ -62,6 +65,14 @@ def _parsed(data: bytes, file: str) -> onnx.ModelProto:
     if not model.HasField("graph"):
         raise GraphError(f"{file}: {len(data)} bytes without a graph, allowed an ONNX model")
     return model
+
+
+def _call_it_one_name(model: onnx.ModelProto) -> None:
+    """Give the standard the one of its two names that all of onnx knows."""
+    inside = [node for function in model.functions for node in function.node]
+    imports = [one for function in model.functions for one in function.opset_import]
+    for one in (*nodes_of(*model.graph.node, *inside), *model.opset_import, *imports):
+        one.domain = standard(one.domain)
 
 
 def opset(model: onnx.ModelProto) -> int:
@@ -151,6 +162,16 @@ def array(tensor: onnx.TensorProto) -> Array:
     except (ValueError, TypeError, KeyError, NotImplementedError) as error:
         raise GraphError(f"weight {tensor.name!r}: {error}") from None
     return data
+
+
+def dense(sparse: onnx.SparseTensorProto) -> Array:
+    """Return a constant of which a file has what is not 0. Raises GraphError if it does not fit."""
+    values, indices, shape = array(sparse.values), array(sparse.indices), tuple(sparse.dims)
+    found = np.zeros(math.prod(shape), values.dtype)
+    if indices.ndim == 2:
+        indices = np.ravel_multi_index(tuple(indices.T), shape)
+    found[indices] = values
+    return found.reshape(shape)
 
 
 def node_name(node: onnx.NodeProto) -> str:
@@ -267,32 +288,36 @@ _HIDDEN = "a.dialect"
 def _check(model: onnx.ModelProto) -> None:
     """Let the checker of onnx look at a model; its own messages name the node.
 
-    What is not of the version of the standard that the model names is the importer's affair.
+    What is not of the version of the standard that the model names is the importer's affair, but
+    for operators of later versions, which are looked at one by one. So are inputs and outputs
+    without a shape, and a graph without a name.
     """
-    version = opset(model)
+    version, name = opset(model), model.graph.name
     strange = [one for one in nodes_of(*model.graph.node) if version_of(one, version) != version]
+    for one in strange:
+        _check_later(one, version_of(one, version), model)
     domains = [one.domain for one in strange]
+    borders = [one for one in (*model.graph.input, *model.graph.output) if _is_bare(one.type)]
+    types = [one.type.SerializeToString() for one in borders]
     model.opset_import.add(domain=_HIDDEN, version=1)
     for one in strange:
         one.domain = _HIDDEN
+    model.graph.name = name or _HIDDEN
+    for one in borders:
+        tensor = one.type.tensor_type
+        tensor.elem_type = tensor.elem_type or onnx.TensorProto.FLOAT
+        tensor.shape.SetInParent()
     try:
         _checked(model)
     finally:
+        model.graph.name = name
         for one, domain in zip(strange, domains, strict=True):
             one.domain = domain
+        for one, kind in zip(borders, types, strict=True):
+            one.type.ParseFromString(kind)
         model.opset_import.pop()
 
 
-def _checked(model: onnx.ModelProto) -> None:
-    try:
-        checker.check_model(model)
-    except (checker.ValidationError, ValueError, RuntimeError, TypeError) as error:
-        text = " ".join(str(error).split())
-        # Above two GiB there is nothing that it could look at.
-        if "2GB" not in text and "2GiB" not in text:
-            raise GraphError(f"the checker of onnx refuses it: {text}") from None
-    for one in strange:
-        _check_later(one, version_of(one, version), model)
 def _check_later(node: onnx.NodeProto, version: int | None, model: onnx.ModelProto) -> None:
     """Let the checker look at a node of a later version; None is one that no version has."""
     if version is None:
@@ -314,3 +339,11 @@ def _is_bare(kind: onnx.TypeProto) -> bool:
     return kind.HasField("tensor_type") and not kind.tensor_type.HasField("shape")
 
 
+def _checked(model: onnx.ModelProto) -> None:
+    try:
+        checker.check_model(model)
+    except (checker.ValidationError, ValueError, RuntimeError, TypeError) as error:
+        text = " ".join(str(error).split())
+        # Above two GiB there is nothing that it could look at.
+        if "2GB" not in text and "2GiB" not in text:
+            raise GraphError(f"the checker of onnx refuses it: {text}") from None

@@ -24,6 +24,8 @@ def _dropout(node: Node) -> None:
         raise UnmappedError("the mask of a dropout is not mapped")
     node.input(1)  # how much of it is left away in training
     training = node.build.value(node.input(2)) if node.input(2) else np.array(False)
+    if node.version < 7:
+        training = np.array(not node.attributes.get("is_test", 0))
     if training is None or bool(training.reshape(-1)[0]):
         raise UnmappedError("a dropout in training is not mapped")
     node.give(node.input(0))

@@ -313,7 +313,10 @@ def mapped(*operators: str, since: int = 7, until: int = 28) -> Callable[[Mappin
 
 # Operators of versions before 7 whose mapping knows what was different.
 _OLD = frozenset(
-    {"Add", "AveragePool", "BatchNormalization", "Div", "Gemm", "Mul", "Pow", "PRelu", "Sub"}
+    {
+        *("Add", "AveragePool", "BatchNormalization", "Div", "Dropout", "Gemm", "Mul", "Pow"),
+        *("PRelu", "Sub"),
+    }
 )
 
 

@@ -218,6 +218,20 @@ def test_weights_stand_in_four_places() -> None:
     assert evaluate(graph, {"x": value})["y"].tolist() == [10.0, 10.0, 10.0]
 
 
+def test_a_sparse_constant_is_its_numbers() -> None:
+    """As the attribute of a node, by place or by coordinates."""
+    for places in (np.array([1, 5]), np.array([[0, 1], [1, 2]])):
+        values = onnx.numpy_helper.from_array(np.array([2, 3], np.float32))
+        sparse = helper.make_sparse_tensor(values, onnx.numpy_helper.from_array(places), [2, 3])
+        nodes = [
+            helper.make_node("Constant", [], ["w"], sparse_value=sparse),
+            helper.make_node("Add", ["x", "w"], ["y"]),
+        ]
+        graph = read(model(nodes, {"x": (2, 3)}, ["y"]))
+        found = evaluate(graph, {"x": np.zeros((2, 3), np.float32)})["y"]
+        assert found.tolist() == [[0, 2, 0], [0, 0, 3]]
+
+
 def test_functions_are_inlined() -> None:
     """A function of the model becomes what is inside it."""
     inside = [helper.make_node("Mul", ["a", "a"], ["b"]), helper.make_node("Neg", ["b"], ["c"])]
@@ -230,6 +244,36 @@ def test_functions_are_inlined() -> None:
     )
     graph = read(source)
     assert [one.kind for one in graph.operations] == ["mul", "table"]
+
+
+def test_what_a_file_need_not_say() -> None:
+    """The name of the graph, types and shapes of outputs; the shape of an input is asked for."""
+    source = model([helper.make_node("Relu", ["x"], ["y"])], {"x": (2, 3)}, ["y"])
+    source.graph.ClearField("name")
+    source.graph.output[0].type.tensor_type.ClearField("shape")
+    assert read(source).type("y").shape == (2, 3)
+    source.graph.output[0].ClearField("type")
+    assert read(source).type("y").shape == (2, 3)
+    source.graph.input[0].type.tensor_type.ClearField("shape")
+    assert read(source, shapes={"x": (4, 3)}).type("y").shape == (4, 3)
+    with pytest.raises(GraphError, match="'x' has no shape: --shape x=1,3"):
+        read(source)
+
+
+def test_the_standard_has_two_names() -> None:
+    """One of them is empty; nodes, functions and imports may have either."""
+    inside = [helper.make_node("Neg", ["a"], ["c"], domain="ai.onnx")]
+    function = helper.make_function(
+        "own", "minus", ["a"], ["c"], inside, [helper.make_opsetid("ai.onnx", 21)]
+    )
+    nodes = [
+        helper.make_node("minus", ["x"], ["n"], domain="own"),
+        helper.make_node("Relu", ["n"], ["y"], domain="ai.onnx"),
+    ]
+    own = [helper.make_opsetid("own", 1)]
+    source = model(nodes, {"x": (3,)}, ["y"], functions=[function], imports=own)
+    source.opset_import[0].domain = "ai.onnx"
+    assert [one.kind for one in read(source).operations] == ["table", "table"]
 
 
 def test_free_dimensions_are_bound_by_name() -> None:
@@ -300,6 +344,26 @@ def test_unknown_operators_and_forms_go_to_the_host() -> None:
     ]
     found = evaluate(graph, {"x": np.array([1, 2, -9], np.float32)})["y"]
     assert found.tolist() == [3.0, 1.0, 3.0, 0.0]
+
+
+def test_a_dropout_that_the_first_sets_call_a_test_is_nothing() -> None:
+    """Before version 7 an attribute says whether it is training."""
+    node = helper.make_node("Dropout", ["x"], ["y"], is_test=1, ratio=0.3)
+    assert [one.kind for one in read(model([node], {"x": (3,)}, ["y"], version=6)).operations] == [
+        "identity"
+    ]
+    node = helper.make_node("Dropout", ["x"], ["y"])
+    (found,) = read(model([node], {"x": (3,)}, ["y"], version=6)).operations
+    assert (found.kind, found["reason"]) == ("host", "a dropout in training is not mapped")
+
+
+def test_the_transform_of_real_signals_has_half_of_the_frequencies() -> None:
+    """The inference of onnx says all of them."""
+    node = helper.make_node("STFT", ["x", "step", "window"], ["y"])
+    weights = {"step": np.array(8), "window": np.ones(16, np.float32)}
+    graph = read(model([node], {"x": (1, 64, 1)}, ["y"], weights, version=17))
+    assert graph.type("y").shape == (1, 7, 9, 2)
+    assert evaluate(graph, {"x": np.ones((1, 64, 1), np.float32)})["y"].shape == (1, 7, 9, 2)
 
 
 def test_graphs_inside_nodes_read_from_outside() -> None:
