@@ -23,6 +23,7 @@ from jax import lax
 
 import tessera.jax as composites
 from npu.graph.importers import stablehlo
+from npu.graph.passes.canonical.canonicalise import canonicalise
 
 Function = Callable[..., Any]
 
@@ -472,6 +473,18 @@ def test_indices_that_are_outside(name: str, constant: bool) -> None:
             same(lambda x, i=indices: function(x, jnp.asarray(i)), x)
         else:
             same(function, x, indices)
+
+
+@pytest.mark.parametrize("name", ["index", "take, clipped", "take, filled"])
+def test_indices_that_are_outside_stay_so_in_canonical_form(name: str) -> None:
+    """Those that count from behind do so in a graph too, the others do not."""
+
+    def filled(x: Any, i: Any) -> Any:  # noqa: ANN401
+        return jnp.take(x, i, axis=0, mode="fill", fill_value=7.0)
+
+    x, function = normal(5, 6, 4), {**BY_INDEX, "take, filled": filled}[name]
+    indices = np.array([0, -1, -6, -7, 5, 6, 99], np.int32)
+    compare(canonicalise(same(function, x, indices)), function, x, indices)
 
 
 @pytest.mark.parametrize("function", [jnp.linalg.svd, jnp.linalg.cholesky, jnp.linalg.inv])

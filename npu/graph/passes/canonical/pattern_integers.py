@@ -23,7 +23,10 @@ def _places(view: GraphView, name: str, size: int, least: int) -> Array:
 
 
 def gathered(view: GraphView, root: Operation, names: Names) -> Replacement | None:
-    """Take indices as they are where a select only counts negative ones from behind."""
+    """Take indices as they are where a select only counts negative ones from behind.
+
+    Those out of range stay clamped, but where what they gather is not a number: they are refused.
+    """
     if root.kind != "gather":
         return None
     made = view.maker(root.inputs[1])
@@ -44,8 +47,24 @@ def gathered(view: GraphView, root: Operation, names: Names) -> Replacement | No
         return None
     edit = Replacement(view, root, names)
     rows = edit.reshape(best.entry, view.shape(root.inputs[1]))
+    if "clip" in best.kinds() and not _filled(view, root):
+        rows = edit.step("clip", [rows], low=float(-size), high=float(size - 1))
     edit.last("gather", [root.inputs[0], rows], axis=root["axis"])
     return edit
+
+
+def _filled(view: GraphView, op: Operation) -> bool:
+    """Say whether what indices out of range gather is not a number for all who read it."""
+    readers = [one for one in view.graph.operations if op.outputs[0] in one.used]
+    return bool(readers) and all(
+        _filled(view, one) if one.kind in ("reshape", "identity") else _fills(view, one)
+        for one in readers
+    )
+
+
+def _fills(view: GraphView, op: Operation) -> bool:
+    value = view.graph.constant(op.inputs[2]) if op.kind == "select" else None
+    return value is not None and value.dtype.kind == "f" and bool(np.isnan(value).all())
 
 
 def _floats(view: GraphView, name: str) -> bool:
@@ -54,12 +73,9 @@ def _floats(view: GraphView, name: str) -> bool:
 
 def filled(view: GraphView, root: Operation, names: Names) -> Replacement | None:
     """Drop the choice between what indices in range gather and what others would."""
-    if root.kind != "select" or not root.inputs[0]:
+    if not _fills(view, root):
         return None
-    condition, taken, other = root.inputs
-    value = view.graph.constant(other)
-    if value is None or value.dtype.kind != "f" or not np.isnan(value).all():
-        return None
+    condition, taken, _ = root.inputs
     source = view.maker(taken)
     while source is not None and source.kind in ("reshape", "identity"):
         source = view.maker(source.inputs[0])
