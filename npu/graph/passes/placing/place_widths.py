@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from npu.graph.form import Element, Operation, TensorType
@@ -27,11 +29,8 @@ def narrowed(facts: Facts, op: Operation) -> str:
     if not narrow and (op.kind in (*MOVES, *LINEAR) or _clips(op)):
         return ""
     read = [(name, _given(facts, name)) for name in facts.activations(op)]
-    made = [
-        (op.outputs[0], facts.graph.type(reader.outputs[0]))
-        for reader in facts.readers[op.outputs[0]]
-        if reader.kind == "quantise" and op.kind not in LINEAR
-    ]
+    written = () if op.kind in LINEAR else _written(facts, op.outputs[0])
+    made = [(op.outputs[0], facts.graph.type(name)) for name in written]
     for name, kind in (*read, *made):
         if kind is None or kind.element not in (Element.I16, Element.U16):
             continue
@@ -70,6 +69,15 @@ def _clips(op: Operation) -> bool:
     return op.kind == "table" and set(op["functions"]) <= {"relu", "clip"}
 
 
+def _written(facts: Facts, name: str) -> Iterator[str]:
+    """Yield the integers that a network gives of a tensor, moved and clipped on the way."""
+    for reader in facts.readers[name]:
+        if reader.kind == "quantise":
+            yield reader.outputs[0]
+        elif reader.kind == "clip" or _clips(reader) or reader.kind in UNARY_MOVES:
+            yield from _written(facts, reader.outputs[0])
+
+
 def _element(facts: Facts, name: str) -> Element:
     return facts.graph.type(name).element
 
@@ -93,9 +101,8 @@ def clipped(facts: Facts, op: Operation) -> str:
     given = _given(facts, op.inputs[0])
     if given is None or not (op.kind == "clip" or _clips(op)):
         return ""
-    for reader in facts.readers[op.outputs[0]]:
-        name = reader.outputs[0]
-        if reader.kind == "quantise" and not rescaled(given, facts.graph.type(name)):
+    for name in _written(facts, op.outputs[0]):
+        if not rescaled(given, facts.graph.type(name)):
             return f"{name!r} is given as int16, for which the chip's factor has too few bits"
     return ""
 
@@ -106,9 +113,9 @@ def rounded_terms(facts: Facts, op: Operation) -> str:
     The chip would round, and saturate, each term before they meet.
     """
     found = [
-        facts.graph.type(reader.outputs[0])
-        for reader in facts.readers[op.outputs[0]]
-        if reader.kind == "quantise" and _element(facts, reader.outputs[0]) == Element.I16
+        facts.graph.type(name)
+        for name in _written(facts, op.outputs[0])
+        if _element(facts, name) == Element.I16
     ]
     for kind in found:
         result = quantisation_of(kind)
