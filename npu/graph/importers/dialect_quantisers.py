@@ -10,13 +10,14 @@ from npu.graph.importers.onnx_dialects import ForeignNode, operator
 
 QONNX = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general")
 CHANNELS_LAST = "qonnx.custom_op.channels_last"
-_TYPES = {8: ("int8", "uint8"), 16: ("int16", "uint16"), 32: ("int32", "uint32")}
+_TYPES = ("int8", "uint8", "int16", "uint16", "int32")
+_FEWER = {"FLOOR": "Floor", "CEIL": "Ceil", "ROUND": "Round"}
 
 
 def _whole(data: Array, what: str) -> int:
-    found = data.reshape(-1)
+    found = np.unique(data)
     if found.size != 1 or float(found[0]) != round(float(found[0])):
-        raise GraphError(f"{what} {found[:4].tolist()}, allowed one whole number")
+        raise GraphError(f"{what} {data.reshape(-1)[:4].tolist()}, allowed one whole number")
     return round(float(found[0]))
 
 
@@ -30,27 +31,26 @@ def _axis(one: ForeignNode, x: str, scale: Array) -> tuple[Array, int | None]:
     return (row, counted[0]) if counted else (row.reshape(()), None)
 
 
-def _rounding(one: ForeignNode, allowed: str, default: str) -> None:
-    mode = one.attributes.get("rounding_mode", default.encode()).decode()
-    if mode.upper() != allowed:
-        raise GraphError(f"rounding_mode {mode}, allowed {allowed}")
-
-
 def _quantised(one: ForeignNode, x: str, scale: Array, zero: int, low: int, high: int) -> None:
     """Give x rounded to multiples of its scale from low - zero to high - zero."""
-    bits = next((size for size in _TYPES if high - low < 1 << size), None)
-    if bits is None or low < -(1 << 31) or not low <= zero <= high:
+    holding = (one for one in _TYPES if np.iinfo(one).min <= low and high <= np.iinfo(one).max)
+    dtype = np.dtype(next(holding, "float32"))
+    if dtype.kind == "f" or not low <= zero <= high:
         raise GraphError(
-            f"integers {low} to {high} with zero point {zero}, allowed of 2 to 32 bits"
+            f"integers {low} to {high} with zero point {zero}, allowed those of int32 that hold it"
         )
-    dtype = np.dtype(_TYPES[bits][0 if low < 0 else 1])
     row, axis = _axis(one, x, scale)
-    if (low, high) != (np.iinfo(dtype).min, np.iinfo(dtype).max):
+    narrow = (low, high) != (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    # Edges in real numbers are the chip's; it would round what has a scale per channel before.
+    late = narrow and axis is not None and one.known(x) is None
+    if narrow and not late:
         edges = [((edge - zero) * scale).astype(np.float32) for edge in (low, high)]
         x = one.add("Min", [one.add("Max", [x, one.constant(edges[0])]), one.constant(edges[1])])
     zeros = np.full(row.shape, zero, dtype)
     given = [one.constant(row), one.constant(zeros)]
     q = one.add("QuantizeLinear", [x, *given], axis=axis)
+    if late:
+        q = one.add("Clip", [q, *(one.constant(np.array(edge, dtype)) for edge in (low, high))])
     one.give("DequantizeLinear", [q, *given], axis=axis)
 
 
@@ -62,9 +62,12 @@ def _quant(one: ForeignNode) -> None:
     bits = _whole(one.value(one.input(3), "the number of bits"), "the number of bits")
     signed = bool(one.attributes.get("signed", 1))
     narrow = bool(one.attributes.get("narrow", 0))
-    _rounding(one, "ROUND", "ROUND")
-    if not 2 <= bits <= 32:
-        raise GraphError(f"{bits} bits, allowed 2 to 32")
+    mode = one.attributes.get("rounding_mode", b"ROUND").decode()
+    if mode.upper() != "ROUND":
+        raise GraphError(f"rounding_mode {mode}, allowed ROUND")
+    least = 2 if signed or narrow else 1
+    if not least <= bits <= 32:
+        raise GraphError(f"{bits} bits, allowed {least} to 32")
     low = -(1 << (bits - 1)) + narrow if signed else 0
     high = (1 << (bits - 1)) - 1 if signed else (1 << bits) - 1 - narrow
     _quantised(one, x, scale, zero, low, high)
@@ -80,7 +83,10 @@ def _bipolar(one: ForeignNode) -> None:
 
 @operator("Trunc", domain=QONNX)
 def _trunc(one: ForeignNode) -> None:
-    """Leave the lower bits away: floor(round(x / scale + zero) / 2 ** n), as a real number."""
+    """Leave the lower bits away: floor(round(x / scale + zero) / 2 ** n), as a real number.
+
+    A rounding mode may say ceil or round in the place of floor.
+    """
     x = one.input(0)
     scale = one.value(one.input(1), "the scale").astype(np.float32)
     zero = one.value(one.input(2), "the zero point").astype(np.float32)
@@ -88,11 +94,13 @@ def _trunc(one: ForeignNode) -> None:
         _whole(one.value(one.input(index), what), what)
         for index, what in ((3, "the number of bits before"), (4, "the number of bits behind"))
     )
-    _rounding(one, "FLOOR", "FLOOR")
+    mode = one.attributes.get("rounding_mode", b"FLOOR").decode()
+    if mode.upper() not in _FEWER:
+        raise GraphError(f"rounding_mode {mode}, allowed {', '.join(_FEWER)}")
     moved = one.add("Add", [one.add("Div", [x, one.constant(scale)]), one.constant(zero)])
     whole = one.add("Round", [moved])
     size = one.constant(np.array(2.0 ** (before - after), np.float32))
-    kept = one.add("Floor", [one.add("Div", [whole, size])])
+    kept = one.add(_FEWER[mode.upper()], [one.add("Div", [whole, size])])
     one.give("Mul", [one.add("Sub", [kept, one.constant(zero)]), one.constant(scale)])
 
 

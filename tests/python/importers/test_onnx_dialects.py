@@ -169,6 +169,36 @@ def test_quant(domain: str, bits: int, signed: int, narrow: int) -> None:
     np.testing.assert_array_equal(found, wanted.astype(np.float32))
 
 
+def test_quant_of_one_bit_and_of_many() -> None:
+    """Without a sign one bit is enough; more than 16 are those of int32."""
+    x = real(4, 8, scale=900)
+    for bits, high in ((1, 1), (24, (1 << 24) - 1)):
+        weights = {"s": scalar(0.25), "z": scalar(0), "b": scalar(bits)}
+        source = model("Quant", {"x": x}, weights, GENERAL[0], signed=0)
+        wanted = np.clip(np.round(x / 0.25), 0, high) * 0.25
+        np.testing.assert_array_equal(computed(source, {"x": x})[1][0], wanted)
+
+
+def test_quant_of_channels_is_exact_on_the_chip() -> None:
+    """A scale for each, with zero points and bits that are as many equal numbers."""
+    x, shape = real(2, 4, 8, scale=3), (1, 4, 1)
+    scale = np.linspace(0.1, 1.4, 4, dtype=np.float32).reshape(shape)
+    weights = {"s": scale, "z": np.zeros(shape, np.float32), "b": np.full(shape, 4, np.float32)}
+    source = model("Quant", {"x": x}, weights, GENERAL[0])
+    session = tessera.load(source, calibrate={"x": x[None]})
+    wanted = np.clip(np.round(x / scale), -8, 7) * scale
+    np.testing.assert_array_equal(session.run({"x": x})["y0"], wanted)
+
+
+@pytest.mark.parametrize(("mode", "wanted"), [("FLOOR", 2), ("CEIL", 3), ("ROUND", 2)])
+def test_trunc_rounds_as_it_says(mode: str, wanted: int) -> None:
+    """Of 37 as 8 bits the upper 4."""
+    bits = {"s": scalar(1), "z": scalar(0), "i": scalar(8), "o": scalar(4)}
+    x = np.array([[37.0]], np.float32)
+    source = model("Trunc", {"x": x}, bits, GENERAL[0], rounding_mode=mode)
+    assert computed(source, {"x": x})[1][0] == wanted
+
+
 def test_quant_of_weights_keeps_their_integers() -> None:
     """With a scale per channel, so that the chip has the very integers that were trained."""
     w, scale = real(6, 8), np.linspace(0.1, 0.4, 6, dtype=np.float32).reshape(6, 1)
