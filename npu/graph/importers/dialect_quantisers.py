@@ -41,8 +41,8 @@ def _quantised(one: ForeignNode, x: str, scale: Array, zero: int, low: int, high
         )
     row, axis = _axis(one, x, scale)
     narrow = (low, high) != (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    # Edges in real numbers are the chip's; it would round what has a scale per channel before.
-    late = narrow and axis is not None and one.known(x) is None
+    # Edges in real numbers are the chip's, which rounds before; these integers are the host's.
+    late = narrow and (axis is not None or dtype == np.int32) and one.known(x) is None
     if narrow and not late:
         edges = [((edge - zero) * scale).astype(np.float32) for edge in (low, high)]
         x = one.add("Min", [one.add("Max", [x, one.constant(edges[0])]), one.constant(edges[1])])
