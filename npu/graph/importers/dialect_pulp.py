@@ -45,12 +45,13 @@ def exact_product(one: ForeignNode) -> None:
     Raises:
         UnmappedError: its operands are not known to be bytes.
     """
-    kind = one.operator
+    kind, factors = one.operator, {"alpha": 1.0, "beta": 1.0}
     sides = [_parts(one, one.input(0)), _parts(one, one.input(1))]
     said = {name: one.attributes[name] for name in list(one.attributes)}
     if kind == "Gemm":
-        if said.pop("alpha", 1.0) != 1.0 or said.pop("beta", 1.0) != 1.0:
-            raise UnmappedError("factors of a product of integers")
+        factors = {name: said.pop(name, 1.0) for name in factors}
+        if any(factor != round(factor) for factor in factors.values()):
+            raise UnmappedError("factors of a product of integers that are not whole")
         for side, name in enumerate(("transA", "transB")):
             if said.pop(name, 0):
                 sides[side] = [one.add("Transpose", [part], perm=[1, 0]) for part in sides[side]]
@@ -60,14 +61,21 @@ def exact_product(one: ForeignNode) -> None:
             sums = one.add("Conv" if kind == "Conv" else "MatMul", [a, b], **said)
             wide = one.add("Cast", [_integers(one, sums, np.int32)], to=_WIDE)
             total = one.add("Add", [total, wide]) if total else wide
+    total = _times(one, total, factors["alpha"])
     bias = one.input(2) if kind != "MatMul" else ""
     if bias:
         addend = one.add("Cast", [_whole(one, bias)], to=_WIDE)
         if kind == "Conv":
             column = [-1, *[1] * (len(one.shape(total)) - 2)]
             addend = one.add("Reshape", [addend, one.constant(np.array(column, np.int64))])
-        total = one.add("Add", [total, addend])
+        total = one.add("Add", [total, _times(one, addend, factors["beta"])])
     one.give("Cast", [total], to=onnx.TensorProto.FLOAT)
+
+
+def _times(one: ForeignNode, x: str, factor: float) -> str:
+    if factor == 1:
+        return x
+    return one.add("Mul", [x, one.constant(np.array(int(factor), np.int64))])
 
 
 def _whole(one: ForeignNode, name: str) -> str:

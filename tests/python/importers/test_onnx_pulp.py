@@ -144,6 +144,15 @@ def test_sums_beyond_what_float32_counts() -> None:
     net.check(y, value, 2)
 
 
+def test_whole_factors_of_a_product_are_exact() -> None:
+    """Those that are not leave it to real numbers."""
+    net = PulpNet(bytes_of((3, 20), True))
+    w, b = net.random.integers(-128, 128, (20, 6)), net.random.integers(-999, 999, 6)
+    y = net.node("Gemm", ["x", net.held(w), net.held(b)], alpha=3.0, beta=-2.0)
+    y, value = net.rescale(y, 3 * (net.x.astype(np.int64) @ w) - 2 * b, (6,), True)
+    net.check(y, value, 2)
+
+
 @pytest.mark.parametrize("levels", [4, 16, 256])
 def test_convolutions_along_time(levels: int) -> None:
     """One channel at a time; fewer levels than a byte has are bytes too."""
