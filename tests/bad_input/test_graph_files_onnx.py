@@ -111,6 +111,15 @@ def test_a_damaged_file_never_ends_in_a_traceback(tmp_path: Path, seed: int) -> 
             assert str(error).startswith(f"{path}: ")
 
 
+def test_a_domain_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    """Not by a traceback of what reads text."""
+    model = good()
+    model.graph.node[0].domain = "strange"
+    path = tmp_path / "net.onnx"
+    path.write_bytes(model.SerializeToString().replace(b"strange", b"str\x96nge"))
+    refused(path, r"domain b'str\\x96nge', allowed text in UTF-8")
+
+
 def version(model: Any, number: int) -> None:  # noqa: ANN401
     """Set the version of the operator set."""
     model.opset_import[0].version = number

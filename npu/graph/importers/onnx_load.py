@@ -68,11 +68,18 @@ def _parsed(data: bytes, file: str) -> onnx.ModelProto:
 
 
 def _call_it_one_name(model: onnx.ModelProto) -> None:
-    """Give the standard the one of its two names that all of onnx knows."""
+    """Give the standard the one of its two names that all of onnx knows.
+
+    Raises:
+        GraphError: a domain is no text.
+    """
     inside = [node for function in model.functions for node in function.node]
     imports = [one for function in model.functions for one in function.opset_import]
     for one in (*nodes_of(*model.graph.node, *inside), *model.opset_import, *imports):
-        one.domain = standard(one.domain)
+        if not isinstance(one.domain, str):  # what protobuf makes of bytes that are no text
+            raise GraphError(f"domain {one.domain!r}, allowed text in UTF-8")
+        if one.domain == "ai.onnx":
+            one.domain = ""
 
 
 def opset(model: onnx.ModelProto) -> int:
@@ -292,7 +299,7 @@ def _check(model: onnx.ModelProto) -> None:
     for operators of later versions, which are looked at one by one. So are inputs and outputs
     without a shape, and a graph without a name.
     """
-    version, name = opset(model), model.graph.name
+    version, nameless = opset(model), model.graph.name == ""
     strange = [one for one in nodes_of(*model.graph.node) if version_of(one, version) != version]
     for one in strange:
         _check_later(one, version_of(one, version), model)
@@ -302,7 +309,8 @@ def _check(model: onnx.ModelProto) -> None:
     model.opset_import.add(domain=_HIDDEN, version=1)
     for one in strange:
         one.domain = _HIDDEN
-    model.graph.name = name or _HIDDEN
+    if nameless:
+        model.graph.name = _HIDDEN
     for one in borders:
         tensor = one.type.tensor_type
         tensor.elem_type = tensor.elem_type or onnx.TensorProto.FLOAT
@@ -310,7 +318,8 @@ def _check(model: onnx.ModelProto) -> None:
     try:
         _checked(model)
     finally:
-        model.graph.name = name
+        if nameless:
+            model.graph.ClearField("name")
         for one, domain in zip(strange, domains, strict=True):
             one.domain = domain
         for one, kind in zip(borders, types, strict=True):
