@@ -17,6 +17,7 @@ MODEL ?= weights/checkpoints/gpt2-tiny
 PROMPT ?= The parser accepts
 PROMPTS ?=
 BATCH ?=
+SPECULATE ?=
 QUESTION ?=
 SYSTEM ?=
 WEIGHTS ?= int8
@@ -48,7 +49,7 @@ VENV := .venv/bin/python
 
 # What a user gives is text, neither make's nor the shell's to read: each is taken as it stands and
 # reaches the commands through the environment, as "$$NAME".
-GIVEN := SIM TESTCASE BLOCK BLOCKS ECP5 RAISE SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM MODEL PROMPT PROMPTS BATCH QUESTION \
+GIVEN := SIM TESTCASE BLOCK BLOCKS ECP5 RAISE SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM MODEL PROMPT PROMPTS BATCH SPECULATE QUESTION \
   SYSTEM WEIGHTS ACCEPT_LOSS CONTEXT PROGRAM INPUT TOKENS TEMPERATURE TOP_K ON TIER FILTER LIST COV HOSTILE MEMORY \
   RESUME CHANGED SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
@@ -69,7 +70,7 @@ RUN_OPTIONS = --sim "$$SIM" $(CHIP) --seed "$$SEED" -j "$$JOBS"
 ACCEPT = $(if $(ACCEPT_LOSS),--accept-loss)
 ROOM = $(if $(CONTEXT),--context "$$CONTEXT")
 WRITING = --weights "$$WEIGHTS" --tokens "$$TOKENS" --temperature "$$TEMPERATURE" --top-k "$$TOP_K" \
-  --seed "$$SEED" --on "$$ON" $(CHIP) $(ACCEPT) $(ROOM) $(if $(BATCH),--batch "$$BATCH")
+  --seed "$$SEED" --on "$$ON" $(CHIP) $(ACCEPT) $(ROOM) $(if $(BATCH),--batch "$$BATCH") $(if $(SPECULATE),--speculate "$$SPECULATE")
 
 # What tests need, but for whole frameworks (make oracles); about a minute to install, 850 MB.
 TEST_GROUPS = cluster emulator graphs report synth
@@ -107,7 +108,7 @@ test: ## run all tests: those on the RTL (TIER=smoke), then those of pytest (SKI
 	@$(if $(SKIPPED),,$(CLI) regress smoke $(RUN_OPTIONS))
 	@$(CLI) pytest $(RUN_OPTIONS) $(if $(SKIPPED),--skipped)
 
-generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= (or PROMPTS=, a file with one a line) [BATCH= WEIGHTS= ACCEPT_LOSS= CONTEXT= TOKENS= TEMPERATURE= TOP_K= SEED= ON=]
+generate: setup ## let a model write: MODEL= (folder or hub id) PROMPT= (or PROMPTS=, a file with one a line) [BATCH= SPECULATE= WEIGHTS= ACCEPT_LOSS= CONTEXT= TOKENS= TEMPERATURE= TOP_K= SEED= ON=]
 	@$(CLI) generate "$$MODEL" $(if $(PROMPTS),--prompts "$$PROMPTS",--prompt="$$PROMPT") $(WRITING)
 
 chat: setup ## let a model answer: MODEL= QUESTION= (or PROMPTS=) [SYSTEM= and the options of generate]

@@ -74,7 +74,7 @@ def session(program: str, words: str) -> str:
     text, said = _printed(command, *given, refused=True)
     told = [one[0] or one[1] for one in _ENDS.findall(said)]
     if command == "generate":
-        figures = said[said.index("batch  ") : said.index("record: ")].splitlines()
+        figures = said[said.index("end token  ") : said.index("record: ")].splitlines()[1:]
         told = [line for line in figures if not line.startswith(_SPEED)]
     lines = [*text.splitlines(), *told]
     return "".join(f"    {line.rstrip()}\n" for line in lines)

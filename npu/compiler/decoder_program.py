@@ -68,6 +68,17 @@ def emit_batch(
     registers.turn_to_cache(0)
 
 
+def emit_verification(
+    builder: ProgramBuilder, shape: Shape, parameters: Parameters, plan: PassPlan
+) -> None:
+    """Emit a pass whose rows all leave their logits."""
+    builder.set("POS", plan.pos or 0)
+    step = _DecoderPass(builder, shape, parameters, plan, SequenceRegisters(builder))
+    step.embed()
+    step.layers()
+    step.heads()
+
+
 def emit_prompt(
     builder: ProgramBuilder, shape: Shape, parameters: Parameters, chunks: Sequence[PassPlan]
 ) -> None:

@@ -194,20 +194,20 @@ def forward(
     past: int,
     *,
     in_memory: bool,
-    logits: bool = False,
+    logits: int = 0,
     layouts: Layouts | None = None,
 ) -> LeastWork:
     """A pass of a model on `rows` tokens that follow `past` ones, to the token after the last.
 
-    With `logits` all int16 logits are written and not only a token. `layouts` has what is narrow of
-    the weights, by the last part of the names of their shares.
+    With `logits` all int16 logits of so many rows are written and not only a token. `layouts` has
+    what is narrow of the weights, by the last part of the names of their shares.
     """
     work = transfer(4 * rows if rows > 1 else 0)  # the ids of a prompt; a step has its token
-    work += transfer(looked_up(shape) * rows, 2 * shape.vocab if logits else 4)
+    work += transfer(looked_up(shape) * rows, 2 * shape.vocab * logits if logits else 4)
     for number in range(shape.layers):
         work += layer(shape, rows, past, number, in_memory=in_memory, layouts=layouts)
-    head = linear(1, shape.vocab, shape.hidden, layout=(layouts or {}).get("head"))
-    return work + norm(shape.hidden) + head
+    head_rows, layout = max(1, logits), (layouts or {}).get("head")
+    return work + norm(shape.hidden) + linear(head_rows, shape.vocab, shape.hidden, layout=layout)
 
 
 def batch(shape: Shape, pasts: Sequence[int], layouts: Layouts | None = None) -> LeastWork:

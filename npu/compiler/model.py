@@ -9,7 +9,13 @@ import numpy as np
 from npu.asm.program import Program
 from npu.compiler.cache_layout import CacheLayout
 from npu.compiler.decoder_layer import Parameters
-from npu.compiler.decoder_program import emit_batch, emit_prompt, emit_sink, emit_step
+from npu.compiler.decoder_program import (
+    emit_batch,
+    emit_prompt,
+    emit_sink,
+    emit_step,
+    emit_verification,
+)
 from npu.compiler.errors import CompileError
 from npu.compiler.model_plan import IDS, ModelPlan, Place, plan_model
 from npu.compiler.parameter_image import build_image, build_sections
@@ -189,6 +195,19 @@ class CompiledModel:
         emit_batch(builder, self.shape, self._parameters, plan, registers)
         builder.end()
         return self._finish(builder, plan.layout.sram_bytes, 0)
+
+    def verify(self, rows: int, start: int) -> CompiledProgram:
+        """Return a program for `rows` token ids at BASE0, at positions from `start` on.
+
+        It appends K and V of all rows, over what may be there, and writes the int16 logits of each,
+        up(2 * vocab) bytes, to BASE5.
+
+        Raises CompileError for rows that the context or the SRAM have no room for.
+        """
+        builder, plan = self._builder(), self.plan.verify(rows, start)
+        emit_verification(builder, self.shape, self._parameters, plan)
+        builder.end()
+        return self._finish(builder, plan.layout.sram_bytes, rows)
 
     def batch_lists(self, tokens: Sequence[int], positions: Sequence[int]) -> bytes:
         """Return what the program of a batch finds at BASE0: tokens, and rows of tables."""

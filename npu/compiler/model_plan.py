@@ -8,7 +8,7 @@ from typing import Literal
 from npu.compiler.cache_layout import CacheLayout, cache_layout
 from npu.compiler.errors import CompileError, MemoryFullError
 from npu.compiler.pass_layout import position_lists
-from npu.compiler.pass_plan import ENOUGH, PassPlan, plan_chunk, plan_step
+from npu.compiler.pass_plan import ENOUGH, PassPlan, plan_chunk, plan_step, plan_verification
 from npu.compiler.shape import (
     Shape,
     check_limits,
@@ -32,7 +32,7 @@ MEMORY_BYTES = 1 << 32
 BESIDE = 1 << 20
 """Bytes that are kept for programs, and for what parts lose that begin on pages."""
 SEQUENCES = 16
-"""That share a decode step at most: rows of the smallest full array."""
+"""That share a decode step at most, and rows that a pass verifies: those of the usual array."""
 FEW_POSITIONS = 512
 """Texts of fewer positions have the same decode steps."""
 
@@ -89,8 +89,18 @@ class ModelPlan:
         shape = self._shortened(positions)
         lists = 1 + position_lists(shape)
         return plan_step(
-            shape, self.limits, self.room, logits=True, sequences=sequences, lists=lists
+            shape, self.limits, self.room, logits=sequences, sequences=sequences, lists=lists
         )
+
+    def verify(self, rows: int, start: int) -> PassPlan:
+        """Return the pass of `rows` tokens from position `start` on, to the logits of all of them.
+
+        Raises CompileError if context or SRAM have no room for them, or for more than SEQUENCES.
+        """
+        self._check_prompt(rows, start, None)
+        if rows > SEQUENCES:
+            raise CompileError(f"rows: given {rows} to verify, allowed 1 to {SEQUENCES}")
+        return plan_verification(self.shape, self.limits, self.room, start, rows)
 
     def _shortened(self, positions: int | None) -> Shape:
         """Return the shape for texts of at most so many positions."""

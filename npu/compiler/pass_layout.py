@@ -110,7 +110,7 @@ class ForwardPass:
         stack: query heads of a unit.
         lists: that name rows of tables, for every row: of tokens, and of positions; of a single
             position there are none, TOKEN and POS name them.
-        logits: the head's outputs go to memory.
+        logits: rows whose logits go to memory: none, the last, or all.
         skip: rows before those of the pass that are fetched too, as a list begins at a whole word.
         sequences: that have an equal share of the rows, one behind the other.
 
@@ -122,7 +122,7 @@ class ForwardPass:
     unit_rows: int
     stack: int
     lists: int
-    logits: bool
+    logits: int
     skip: int = 0
     sequences: int = 1
 
@@ -144,7 +144,7 @@ class ForwardPass:
     @property
     def logits_columns(self) -> int:
         """Columns of the head that go to memory at a time, at most."""
-        return LOGITS_MOST // self.sequences // 32 * 32  # a whole number of tiles of any array
+        return LOGITS_MOST // max(1, self.logits) // 32 * 32  # a whole number of tiles of any array
 
 
 def make_passes(
@@ -154,7 +154,7 @@ def make_passes(
     edge: int,
     *,
     lists: int = 0,
-    logits: bool = False,
+    logits: int = 0,
     skip: int = 0,
     sequences: int = 1,
 ) -> list[ForwardPass]:
@@ -292,7 +292,7 @@ def _buffers(shape: Shape, work: ForwardPass, choice: LayoutChoice, edge: int) -
         SramBuffer("ctx", rows * ctx_pitch(shape), ATTENTION, PROJ),
         SramBuffer("norm2", rows * up(shape.hidden), _second_norm(shape), FFN),
         SramBuffer("act", rows * act_pitch(shape), FFN, DOWN),
-        SramBuffer("final", work.sequences * up(shape.hidden), HEAD, HEAD),
+        SramBuffer("final", max(1, work.logits) * up(shape.hidden), HEAD, HEAD),
         SramBuffer(
             "tiles",
             choice.slots * choice.heads * tile,
@@ -327,7 +327,7 @@ def _buffers(shape: Shape, work: ForwardPass, choice: LayoutChoice, edge: int) -
         planes = 2 * work.unit_rows * up(4 * shape.head_dim)
         result.append(SramBuffer("planes", planes, ATTENTION, ATTENTION))
     if work.logits:
-        size = work.sequences * 2 * min(up(shape.vocab, 32), work.logits_columns)
+        size = work.logits * 2 * min(up(shape.vocab, 32), work.logits_columns)
         result += [SramBuffer(f"logits{slot}", size, HEAD, HEAD) for slot in range(2)]
     return result
 

@@ -35,6 +35,10 @@ ENOUGH = 32
 """From so many rows on a chunk keeps the array busier than the bus: wider ones must gain more."""
 
 
+KeysOf = Callable[[int, int, int], Keys]
+"""The keys in a window, of so many rows of the pass, behind so many others."""
+
+
 @dataclass(frozen=True, slots=True)
 class PassPlan:
     """What a pass is, where it keeps things, and how it does attention in every layer.
@@ -60,7 +64,7 @@ def plan_step(
     limits: Limits,
     room: int,
     *,
-    logits: bool,
+    logits: int,
     sequences: int = 1,
     lists: int = 0,
 ) -> PassPlan:
@@ -95,7 +99,7 @@ def plan_chunk(
     left: int,
     most: int | None,
     *,
-    logits: bool,
+    logits: int,
     first_row: int = 0,
     skip: int = 0,
 ) -> PassPlan:
@@ -108,7 +112,7 @@ def plan_chunk(
         pos: position of the first row.
         left: rows of the prompt that are to go.
         most: largest number of rows of a chunk, None for what fits.
-        logits: of the last row go to memory.
+        logits: rows whose logits go to memory: none, the last, or all.
         first_row: number of the first row in the prompt.
         skip: number of ids before its first one in the same word.
 
@@ -117,13 +121,29 @@ def plan_chunk(
 
     """
     work, layout = _choose_chunk(shape, limits, room, pos, left, most, logits, skip)
+    attentions = _attentions(shape, work, layout, _keys_at(pos, limits.edge), pos)
+    return PassPlan(work, layout, attentions, pos, first_row)
+
+
+def plan_verification(shape: Shape, limits: Limits, room: int, pos: int, rows: int) -> PassPlan:
+    """Plan a pass of rows from a position on, to the logits of all. CompileError: none fits."""
+    most = pos + rows - first_key(widest(shape), pos, limits.edge)
+    works = make_passes(shape, rows, most, limits.edge, lists=1, logits=rows)
+    what = f"a pass of {rows} rows at position {pos}"
+    work, layout = find_layout(shape, works, limits, room, what)
+    attentions = _attentions(shape, work, layout, _keys_at(pos, limits.edge), pos)
+    return PassPlan(work, layout, attentions, pos)
+
+
+def _keys_at(pos: int, edge: int) -> KeysOf:
+    """Return the keys of rows whose first one is at a position."""
 
     def keys(window: int, before: int, rows: int) -> Keys:
         start = pos + before
-        first = first_key(window, start, limits.edge)
+        first = first_key(window, start, edge)
         return Keys(start + rows - first, start - first, dynamic=False, first=first)
 
-    return PassPlan(work, layout, _attentions(shape, work, layout, keys, pos), pos, first_row)
+    return keys
 
 
 def _choose_chunk(
@@ -133,7 +153,7 @@ def _choose_chunk(
     pos: int,
     left: int,
     most: int | None,
-    logits: bool,
+    logits: int,
     skip: int,
 ) -> tuple[ForwardPass, PassLayout]:
     """Return the most rows that fit, and their layout. Raises CompileError."""
@@ -150,10 +170,6 @@ def _choose_chunk(
                 return work, layout
     what = f"a chunk of {size} rows at position {pos}"
     return find_layout(shape, works, limits, room, what)
-
-
-KeysOf = Callable[[int, int, int], Keys]
-"""The keys in a window, of so many rows of the pass, behind so many others."""
 
 
 def _attentions(

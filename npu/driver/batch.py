@@ -112,7 +112,7 @@ class BatchPass:
 
     Attributes:
         prompt: rows of the prompt, 0 for a step.
-        positions: of the rows of a step, none for a prompt.
+        positions: of the rows of a step, of a text each or all of one; none for a prompt.
         cycles: that it took.
     """
 
@@ -164,12 +164,20 @@ async def batched(
             programs.check(request.prompt, request.count)
         except ValueError as error:
             raise type(error)(f"prompt {number}: {error}") from None
-    return await _Batch(chip, programs, requests, pick or _largest, on_token).run()
+    return await _Batch(
+        chip, programs, requests, pick or (lambda _, logits: largest(logits)), on_token
+    ).run()
 
 
-def _largest(number: int, logits: Logits) -> int:
-    del number
+def largest(logits: Logits) -> int:
+    """Return the token of the largest of the logits (V,), the lowest one of equals."""
     return int(logits.argmax())
+
+
+def read_logits(chip: Chip, programs: BatchPrograms, row: int) -> Logits:
+    """Return the logits (V,) that the last program has left for a row."""
+    address = programs.logits + row * programs.pitch
+    return np.frombuffer(chip.bus.read_memory(address, 2 * programs.vocab), "<i2")
 
 
 class _Batch:
@@ -250,9 +258,7 @@ class _Batch:
     def _take(self, slot: int, row: int) -> None:
         """Pick the token of a text from a row of logits."""
         number = self.active[slot]
-        address = self.programs.logits + row * self.programs.pitch
-        data = self.chip.bus.read_memory(address, 2 * self.programs.vocab)
-        logits = np.frombuffer(data, "<i2")
+        logits = read_logits(self.chip, self.programs, row)
         token = self.pick(number, logits)
         self.result.texts[number].ids.append(token)
         if self.on_token is not None:

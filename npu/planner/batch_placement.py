@@ -30,6 +30,7 @@ class BatchPlacement:
     Attributes:
         placement: of the model; what must be written before the first start are its `pieces`.
         sequences: that share a step at most.
+        rows: of one sequence that a pass verifies at most.
         positions: that the longest text takes at most, None for the context; shorter ones have
             faster steps.
         caches, lists, logits: addresses: of the first cache, of tokens and positions, and of the
@@ -40,6 +41,7 @@ class BatchPlacement:
     placement: Placement
     sequences: int
     positions: int | None = None
+    rows: int = 1
     caches: int = field(init=False)
     lists: int = field(init=False)
     logits: int = field(init=False)
@@ -51,20 +53,22 @@ class BatchPlacement:
     def __post_init__(self) -> None:
         """Take room behind the model.
 
-        Raises CompileError if there is none, for a cache in SRAM, or for more sequences than rows.
+        Raises CompileError if there is none, for a cache in SRAM of several sequences, or for too
+        many of them.
         """
         model, sequences = self.model, self.sequences
         if not 1 <= sequences <= SEQUENCES:
             raise CompileError(f"batch: given {sequences} sequences, allowed 1 to {SEQUENCES}")
-        if not model.cache.in_memory:
+        if sequences > 1 and not model.cache.in_memory:
             raise CompileError(
                 "batch: given a K/V cache in SRAM, allowed one in memory: each sequence has its own"
             )
+        in_memory = sequences * model.cache.bytes * model.cache.in_memory
         self.caches = self.placement.end
-        self.lists = up(self.caches + sequences * model.cache.bytes, PAGE)
+        self.lists = up(self.caches + in_memory, PAGE)
         most = max(model.shape.context, len(model.batch_lists([0] * sequences, [0] * sequences)))
         self.logits = up(self.lists + 4 * most, PAGE)
-        self.program = up(self.logits + sequences * self.pitch, PAGE)
+        self.program = up(self.logits + max(sequences, self.rows) * self.pitch, PAGE)
         self._fit(self.end)
 
     @property
@@ -101,7 +105,7 @@ class BatchPlacement:
     def slot_of(self, address: int) -> int | None:
         """Return the cache that an address of memory lies in, None for none of them."""
         slot = (address - self.caches) // self.model.cache.bytes
-        return slot if 0 <= slot < self.sequences else None
+        return slot if 0 <= slot < self.sequences and self.model.cache.in_memory else None
 
     def prompt(self, slot: int, ids: Sequence[int]) -> tuple[StartState, Pieces]:
         """Return how a prompt starts whose cache is number `slot`, and what it needs in memory."""
@@ -114,6 +118,11 @@ class BatchPlacement:
         lists = self.model.batch_lists([row.token for row in rows], [row.position for row in rows])
         start, pieces = self._launch(self.step_program(rows), first.slot, lists)
         return replace(start, pos=first.position), pieces
+
+    def verify(self, slot: int, ids: Sequence[int], position: int) -> tuple[StartState, Pieces]:
+        """Return how a pass of ids from a position on starts, and what it needs in memory."""
+        program = self.model.verify(len(ids), position)
+        return self._launch(program, slot, np.array(ids, "<u4").tobytes())
 
     def step_program(self, rows: Sequence[Row]) -> CompiledProgram:
         """Return the program of these rows; it serves them at later positions too."""
@@ -134,9 +143,10 @@ class BatchPlacement:
         start = self.placement.start(self.program, len(image) // WORD)
         bases = list(start.bases)
         bases[INPUT], bases[LOGITS] = self.lists, self.logits
-        kv_base = self.caches + slot * self.model.cache.bytes
         pieces = [(self.program, image), (self.lists, given)]
-        return replace(start, bases=tuple(bases), kv_base=kv_base), pieces
+        if self.model.cache.in_memory:
+            start = replace(start, kv_base=self.caches + slot * self.model.cache.bytes)
+        return replace(start, bases=tuple(bases)), pieces
 
     @staticmethod
     def _fit(end: int) -> None:

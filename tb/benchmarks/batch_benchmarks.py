@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmarks of batches: sequences that share a step, and texts that take turns in it."""
+"""The benchmarks of passes of several rows: of the texts of a batch, and guesses of one text."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from golden.session import GoldenSession
+from golden.session import GoldenSession, generate
 from npu.compiler import compile_model, ideal
 from npu.compiler.ideal import LeastWork
 from npu.compiler.shape import Shape
-from npu.driver.batch import BatchPrograms, BatchRequest, Pieces, Row, batched
+from npu.driver.batch import BatchPass, BatchPrograms, BatchRequest, Pieces, Row, batched
 from npu.driver.chip import Chip
+from npu.driver.speculate import VerifyingPrograms, speculated
 from npu.planner.batch_placement import BatchPlacement
 from npu.planner.placement import Placement
 from spec.isa import Instruction
@@ -42,6 +44,11 @@ SEQUENCES = 16
 MIXED_TEXTS, MIXED_ROWS, MIXED_TOKENS = 16, 8, 40
 """Texts, how many of them share a step, and the tokens of each."""
 GQA_POSITION = 1000
+VERIFIED = 8
+"""Rows of a pass that verifies."""
+PROMPTS = Path(__file__).with_name("prompts.txt")
+GUESSED_TOKENS, GUESSES = 100, 7
+"""Of each text behind these prompts, and guesses of a pass."""
 
 
 def counted_batch(shape: Shape, pasts: Sequence[int]) -> int:
@@ -74,8 +81,24 @@ def _step(
     return BenchmarkLoad(placement.pieces, [run])
 
 
-def _single(model: QuantizedModel, pos: int, random: np.random.Generator) -> BenchmarkLoad:
-    return _step(model, [pos], random)
+def _verify(
+    model: QuantizedModel, pos: int, rows: int, random: np.random.Generator
+) -> BenchmarkLoad:
+    """Return a pass of rows from a position on, behind random keys and values in memory."""
+    compiled = compile_model(model, cache="memory")
+    shape, placement = model.shape, Placement(compiled)
+    programs = BatchPlacement(placement, 1, rows=rows)
+    session = GoldenSession(model)
+    session.cache = random_past(shape, pos, random)
+    placement.pieces.append((programs.caches, cache_image(compiled, session.cache, random)))
+    ids = random.integers(0, shape.vocab, rows).tolist()
+    expected = np.zeros((rows, programs.pitch // 2), "<i2")
+    expected[:, : shape.vocab] = session.prefill(ids)
+    placement.pieces.append((programs.logits, bytes(expected.nbytes)))
+    start, pieces = programs.verify(0, ids, pos)
+    words = programs.model.verify(rows, pos).program.instructions
+    run = ProgramRun(words, start, expected=(programs.logits, expected.tobytes()), pieces=pieces)
+    return BenchmarkLoad(placement.pieces, [run])
 
 
 @dataclass
@@ -107,6 +130,19 @@ class _Recorder:
         ]
         return self._record(words, start, pieces, done)
 
+    def verify(self, slot: int, ids: Sequence[int], position: int) -> tuple[StartState, Pieces]:
+        """Write down a pass; what refused rows leave nobody looks at."""
+        start, pieces = self.programs.verify(slot, ids, position)
+        words = self.programs.model.verify(len(ids), position).program.instructions
+        prompt, logits = self.texts[self._text_of[slot]]
+        first = position - len(prompt) + 1
+        done = [(slot, first)]
+        for row, guess in enumerate(ids[1:]):
+            if guess != logits[first + row].argmax():
+                break
+            done.append((slot, first + row + 1))
+        return self._record(words, start, pieces, done)
+
     def _record(
         self,
         words: Sequence[Instruction],
@@ -129,9 +165,16 @@ class _Recorder:
         offset = address - self.programs.logits
         return self.left[offset : offset + size]
 
-    async def execute(self, start: StartState) -> object:
-        """Run nothing."""
-        return SimpleNamespace(counters=SimpleNamespace(cycles=0))
+    @property
+    def chip(self) -> Chip:
+        """A chip that does nothing but leave what is expected."""
+
+        async def execute(start: StartState) -> object:
+            del start
+            return SimpleNamespace(counters=SimpleNamespace(cycles=0))
+
+        chip = SimpleNamespace(stage=lambda _: None, execute=execute, bus=self)
+        return cast("Chip", chip)
 
 
 @cache
@@ -150,17 +193,84 @@ def _mixed(random: np.random.Generator) -> BenchmarkLoad:
     placement = Placement(compile_model(model, cache="memory"))
     texts = [(prompt, _logits(model, prompt)) for prompt in _mixed_prompts()]
     recorder = _Recorder(BatchPlacement(placement, MIXED_ROWS), texts)
-    chip = SimpleNamespace(stage=lambda _: None, execute=recorder.execute, bus=recorder)
     requests = [BatchRequest(prompt, MIXED_TOKENS) for prompt, _ in texts]
-    asyncio.run(batched(cast("Chip", chip), cast("BatchPrograms", recorder), requests))
+    asyncio.run(batched(recorder.chip, cast("BatchPrograms", recorder), requests))
     return BenchmarkLoad(placement.pieces, recorder.runs)
 
 
-def _logits(model: QuantizedModel, prompt: list[int]) -> list[npt.NDArray[np.int16]]:
+@cache
+def _prompts() -> list[list[int]]:
+    """Return the prompts of guessed texts, as bytes."""
+    return [list(line.encode()) for line in PROMPTS.read_text(encoding="utf-8").splitlines()]
+
+
+def _guessed(random: np.random.Generator) -> tuple[BenchmarkLoad, list[BatchPass]]:
+    """Return the programs of texts with guesses, one text after the other, and what they are."""
+    del random  # the prompts are real ones
+    model = measured_models.tiny("llama")
+    placement = Placement(compile_model(model))
+    texts = [(prompt, _logits(model, prompt, GUESSED_TOKENS)) for prompt in _prompts()]
+    recorder = _Recorder(BatchPlacement(placement, 1, rows=GUESSES + 1), texts)
+    passes = []
+    for prompt, _ in texts:
+        request, programs = (
+            BatchRequest(prompt, GUESSED_TOKENS),
+            cast("VerifyingPrograms", recorder),
+        )
+        result = asyncio.run(speculated(recorder.chip, programs, request, GUESSES))
+        passes += result.passes
+    return BenchmarkLoad(placement.pieces, recorder.runs), passes
+
+
+def _counted_guessed() -> int:
+    shape = measured_models.tiny_shape("llama")
+    _, passes = _guessed(np.random.default_rng())
+    return sum(
+        counted(shape, each.prompt, 0)
+        if each.prompt
+        else counted_verification(shape, len(each.positions), each.positions[0])
+        for each in passes
+    )
+
+
+def counted_verification(shape: Shape, rows: int, past: int) -> int:
+    """Return the multiplications of a pass to the logits of all rows as the chip counts them."""
+    return counted(shape, rows, past) + (rows - 1) * shape.vocab * shape.hidden
+
+
+def _plain(random: np.random.Generator) -> BenchmarkLoad:
+    """Return the same texts without guesses: one program each, the chip picks the tokens."""
+    del random
+    model = measured_models.tiny("llama")
+    placement = Placement(compile_model(model))
+    runs = []
+    for prompt in _prompts():
+        tokens = generate(model, prompt, GUESSED_TOKENS)
+        program = placement.model.generate(len(prompt))
+        start = replace(placement.launch(program), loop_left=GUESSED_TOKENS - 1)
+        pieces = [(start.bases[0], np.array(prompt, "<u4").tobytes())]
+        expected = start.bases[1], np.array(tokens, "<u4").tobytes()
+        words = program.program.instructions
+        runs.append(ProgramRun(words, start, expected=expected, pieces=pieces))
+    return BenchmarkLoad(placement.pieces, runs)
+
+
+def _plain_passes() -> list[tuple[int, int]]:
+    """Return rows and past of the passes of these texts without guesses."""
+    return [
+        pair
+        for length in map(len, _prompts())
+        for pair in [(length, 0), *((1, length + done) for done in range(GUESSED_TOKENS - 1))]
+    ]
+
+
+def _logits(
+    model: QuantizedModel, prompt: list[int], count: int = MIXED_TOKENS
+) -> list[npt.NDArray[np.int16]]:
     """Return the logits of each token behind a prompt."""
     session = GoldenSession(model)
     rows = [session.prefill(prompt)[-1]]
-    while len(rows) < MIXED_TOKENS:
+    while len(rows) < count:
         rows.append(session.step(int(rows[-1].argmax())))
     return rows
 
@@ -236,6 +346,32 @@ def batch_cases() -> Iterator[Benchmark]:
     )
     for pos in SMALL_POSITIONS:
         yield _case(f"batch_small_{pos}", small, [pos] * SEQUENCES, _small)
+    past = min(SMALL_POSITIONS)
+    yield Benchmark(
+        f"verify_small_{VERIFIED}",
+        {"position": past, "rows": VERIFIED, **small_dimensions(small)},
+        ideal.forward(small, VERIFIED, past, in_memory=True, logits=VERIFIED),
+        lambda random: _verify(_small(random), past, VERIFIED, random),
+        pictured=False,
+        limit=20_000_000,
+        counted=counted_verification(small, VERIFIED, past),
+        memory_bytes=SMALL_MEMORY,
+    )
+    guessing = measured_models.tiny_shape("llama")
+    plain = [ideal.forward(guessing, *each, in_memory=False) for each in _plain_passes()]
+    for name, load, macs in (
+        ("greedy_llama_tiny", _plain, sum(counted(guessing, *each) for each in _plain_passes())),
+        ("spec_llama_tiny", lambda random: _guessed(random)[0], _counted_guessed),
+    ):
+        yield Benchmark(
+            name,
+            {"texts": len(_prompts()), "tokens": GUESSED_TOKENS, "latency": 40},
+            ideal.in_turn(plain),  # of both, so that the ratios have the same unit
+            load,
+            pictured=False,
+            limit=2_000_000,
+            counted=macs,
+        )
     grouped = _gqa_shape().plain()
     for name, rows in (("gqa", 1), ("batch_gqa", SEQUENCES)):
         yield _case(f"{name}_{GQA_POSITION}", grouped, [GQA_POSITION] * rows, _gqa)

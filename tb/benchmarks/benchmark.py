@@ -59,7 +59,8 @@ class Benchmark:
         work: what must be done within the timed interval.
         load: makes programs and data; None for a benchmark of command port or coprocessor.
         counted: multiplications that the chip counts, if they are not those of `work`: it counts
-            both passes of a 16-bit operand, and all keys of a GEMM, also those that no row sees.
+            both passes of a 16-bit operand, and all keys of a GEMM, also those that no row sees; a
+            function where they follow from what a model writes.
         interval: what is timed.
         opcode: of the timed instruction where the interval is not the whole program.
         share: the ratio is ideal / cycles, the share of the bus, and not cycles / ideal.
@@ -84,7 +85,7 @@ class Benchmark:
     limit: int = 600_000
     traced: bool = False
     pictured: bool = True
-    counted: int | None = None
+    counted: int | Callable[[], int] | None = None
     memory_bytes: int = MEMORY_MIB << 20
     drive: Callable[[CommandSession], Awaitable[None]] | None = None
     run: Callable[[CopSession], Awaitable[int]] | None = None
@@ -107,4 +108,5 @@ class Benchmark:
     @property
     def counted_macs(self) -> int:
         """Multiplications that the chip must have counted."""
-        return self.work.macs if self.counted is None else self.counted
+        given = self.counted() if callable(self.counted) else self.counted
+        return self.work.macs if given is None else given

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`npu generate --batch`: several prompts share the decode steps of the simulated chip, checked."""
+"""`npu generate --batch` and `--speculate`: passes of several rows on the simulated chip, checked.
+
+The rows of a pass are a token of each of several texts, or a text's last token and guesses.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +72,7 @@ class BatchReport:
 
     Attributes:
         batch: texts that shared a step at most.
+        guesses: that a pass verified at most, 0 without.
         texts: in the order of the requests.
         passes: the programs, in their order.
         ideal_cycles: what bus and array allow for all of them.
@@ -75,16 +80,19 @@ class BatchReport:
     """
 
     batch: int
+    guesses: int
     texts: list[Text]
     passes: list[BatchPass]
     ideal_cycles: int
     seconds: float
 
 
-def check_requests(loaded: Loaded, requests: Sequence[Request], batch: int) -> BatchPlacement:
+def check_requests(
+    loaded: Loaded, requests: Sequence[Request], batch: int, guesses: int
+) -> BatchPlacement:
     """Return where all is put. Raises what `run` would raise for requests that make no sense."""
     placement, positions = Placement(loaded.compiled), 0
-    programs = BatchPlacement(placement, batch)
+    programs = BatchPlacement(placement, batch, rows=guesses + 1)
     for number, request in enumerate(requests, 1):
         ids = loaded.ids(request.prompt)
         try:
@@ -92,13 +100,14 @@ def check_requests(loaded: Loaded, requests: Sequence[Request], batch: int) -> B
         except ValueError as error:
             raise type(error)(f"prompt {number} of {len(requests)}: {error}") from None
         positions = max(positions, programs.first + len(ids) + request.tokens - 1)
-    return BatchPlacement(placement, batch, positions)
+    return BatchPlacement(placement, batch, positions, guesses + 1)
 
 
 def run(
     loaded: Loaded,
     requests: Sequence[Request],
     batch: int,
+    guesses: int,
     configuration: build.Configuration,
     console: Console,
 ) -> BatchReport:
@@ -108,7 +117,7 @@ def run(
         PromptError, SamplingError, CompileError: something does not fit, found before it runs.
         SimulationError: the simulation failed.
     """
-    programs = check_requests(loaded, requests, batch)
+    programs = check_requests(loaded, requests, batch, guesses)
     prompts = [loaded.ids(request.prompt) for request in requests]
     unit = loaded.model.scales["logits"]
     settings = [
@@ -124,6 +133,7 @@ def run(
     latency = requests[0].latency
     given = {
         "batch": batch,
+        "guesses": guesses,
         "positions": programs.positions,
         "requests": [
             {"prompt": ids, "count": request.tokens, "ends": list(loaded.ends)}
@@ -151,7 +161,8 @@ def run(
     if not any(text.mismatch for text in texts):  # of use only to find out what went wrong
         shutil.rmtree(folder, ignore_errors=True)
     passes = [BatchPass(**each) for each in result["passes"]]
-    return BatchReport(batch, texts, passes, ideal_cycles(loaded, passes), result["seconds"])
+    least = ideal_cycles(loaded, passes, guesses)
+    return BatchReport(batch, guesses, texts, passes, least, result["seconds"])
 
 
 def table(loaded: Loaded, report: BatchReport) -> list[FitTable]:
@@ -161,11 +172,17 @@ def table(loaded: Loaded, report: BatchReport) -> list[FitTable]:
     cycles = sum(each.cycles for each in report.passes)
     tokens = sum(len(text.ids) for text in report.texts)
     steps = [each for each in report.passes if each.positions]
-    found.add_row("batch", f"{report.batch} texts at a time, {len(report.texts)} in all")
-    if steps:
-        rows = sum(len(each.positions) for each in steps)
+    if report.guesses:
+        right = tokens - len(report.texts) - len(steps)
+        tried = sum(len(each.positions) - 1 for each in steps)
+        each = (tokens - len(report.texts)) / max(len(steps), 1)
+        found.add_row("passes", f"{len(steps):,}, {each:.2f} tokens each")
+        found.add_row("guesses", f"up to {report.guesses} in a pass; {right:,} of {tried:,} right")
+    else:
+        rows = sum(len(each.positions) for each in steps) / max(len(steps), 1)
         taken = sum(each.cycles for each in steps)
-        found.add_row("steps", f"{len(steps):,} of {rows / len(steps):.1f} texts, {taken:,} cycles")
+        found.add_row("batch", f"{report.batch} texts at a time, {len(report.texts)} in all")
+        found.add_row("steps", f"{len(steps):,} of {rows:.1f} texts, {taken:,} cycles")
     found.add_row("cycles", f"{cycles:,}, {cycles / max(tokens, 1):,.0f} per generated token")
     share = report.ideal_cycles / cycles
     found.add_row(
@@ -193,6 +210,7 @@ def record(loaded: Loaded, report: BatchReport) -> dict[str, object]:
         "model": loaded.name,
         "weights": str(loaded.weights),
         "batch": report.batch,
+        "guesses": report.guesses,
         "ideal_cycles": report.ideal_cycles,
         "passes": [asdict(each) for each in report.passes],
         "runs": [asdict(text) for text in report.texts],
@@ -221,18 +239,21 @@ def _chosen(folder: Path, requests: int, vocab: int) -> list[Tokens]:
     return found
 
 
-def ideal_cycles(loaded: Loaded, passes: Sequence[BatchPass]) -> int:
-    """Return the least cycles of the programs of a batch, by bus and array of the chip."""
+def ideal_cycles(loaded: Loaded, passes: Sequence[BatchPass], guesses: int) -> int:
+    """Return the least cycles of the programs, by bus and array of the chip."""
     compiled = loaded.compiled
-    shape, layouts, array = compiled.shape, compiled.layouts, compiled.limits.array_dim**2
-    works = [
-        ideal.batch(shape, each.positions, layouts)
-        if each.positions
-        else ideal.forward(
-            shape, each.prompt, compiled.first, in_memory=True, logits=True, layouts=layouts
-        )
-        for each in passes
-    ]
+    array = compiled.limits.array_dim**2
+    in_memory, layouts = compiled.cache.in_memory, compiled.layouts
+    forward = partial(ideal.forward, compiled.shape, in_memory=in_memory, layouts=layouts)
+    works = []
+    for each in passes:
+        rows = each.positions
+        if not rows:
+            works.append(forward(each.prompt, compiled.first, logits=1))
+        elif guesses:
+            works.append(forward(len(rows), rows[0], logits=len(rows)))
+        else:
+            works.append(ideal.batch(compiled.shape, rows, layouts))
     return sum(max(-(-work.macs // array), work.bus_cycles) for work in works)
 
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens inside the simulator: several texts are generated together, step by step."""
+"""What happens inside the simulator: texts whose passes have several rows, of one or of all."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from npu.compiler import CompiledModel
-from npu.driver.batch import BatchRequest, batched
+from npu.driver.batch import Batched, BatchRequest, batched
 from npu.driver.sampling import Sampler
+from npu.driver.speculate import speculated
 from npu.planner.batch_placement import BatchPlacement
 from npu.planner.placement import Placement
 from tb.bench.dut import Dut
@@ -38,7 +40,8 @@ async def generate_texts(dut: Dut) -> None:
     memory = Memory.map(run_dir / "memory.bin")
     chip = await RtlChip.connect(RtlBus(dut, memory, request["limit"]))
     placement = Placement(CompiledModel.load((run_dir / MODEL).read_bytes()))
-    programs = BatchPlacement(placement, request["batch"], request["positions"])
+    guesses = request["guesses"]
+    programs = BatchPlacement(placement, request["batch"], request["positions"], guesses + 1)
     chip.stage(placement.pieces)
     requests = [BatchRequest(**each) for each in request["requests"]]
     samplers = [Sampler(**settings) for settings in request["sampling"]]
@@ -49,9 +52,19 @@ async def generate_texts(dut: Dut) -> None:
             tokens.write(np.array([number, token], "<u4").tobytes())
             tokens.flush()
 
-        result = await batched(
-            chip, programs, requests, lambda number, row: samplers[number].choose(row), keep
-        )
+        if guesses:
+            result = Batched([])
+            for number, one in enumerate(requests):
+                choose = samplers[number].choose
+                alone = await speculated(
+                    chip, programs, one, guesses, choose, partial(keep, number)
+                )
+                result.texts += alone.texts
+                result.passes += alone.passes
+        else:
+            result = await batched(
+                chip, programs, requests, lambda number, row: samplers[number].choose(row), keep
+            )
     record = {
         "texts": [
             {"ids": text.ids, "error": None if text.error is None else text.error.text}

@@ -148,6 +148,12 @@ def _add_batch(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="prompts that share each decode step, which reads the weights once; with --prompts",
     )
+    parser.add_argument(
+        "--speculate",
+        type=whole_from(1, SEQUENCES - 1),
+        metavar="N",
+        help="tokens that are guessed from the text so far and verified in one pass, at most",
+    )
 
 
 def _add_generate(parser: argparse.ArgumentParser) -> None:
@@ -217,7 +223,7 @@ def _write(arguments: argparse.Namespace, texts: Texts) -> int:
     loaded = _loaded(arguments, texts, arguments.chip.limits, console)
     loaded = replace(loaded, ends=tuple(dict.fromkeys((*loaded.ends, *arguments.stop_token))))
     requests = [replace(request, prompt=prompt) for prompt in texts.prompts]
-    if arguments.batch is not None:
+    if arguments.batch is not None or arguments.speculate is not None:
         return _write_batch(arguments, loaded, requests, console)
     for request in requests:
         generate.check_request(loaded, request)
@@ -242,7 +248,15 @@ def _write(arguments: argparse.Namespace, texts: Texts) -> int:
 
 
 def _check_batch(arguments: argparse.Namespace) -> None:
-    """Refuse what does not go with --batch, and put its caches into memory."""
+    """Refuse what does not go with --batch or --speculate, and put a batch's caches into memory."""
+    guesses = arguments.speculate
+    if guesses is not None:
+        for wrong, given, allowed in (
+            (arguments.batch is not None, f"--batch {arguments.batch}", "one of the two"),
+            (arguments.on == "golden", "--on golden", "--on rtl"),
+        ):
+            if wrong:
+                raise FileError(f"--speculate {guesses}: given {given}, allowed {allowed}")
     if arguments.batch is None:
         return
     for wrong, given, allowed in (
@@ -261,9 +275,9 @@ def _write_batch(
     requests: list[generate.Request],
     console: Console,
 ) -> int:
-    batch_generation.check_requests(loaded, requests, arguments.batch)
-    chip = _built(arguments.chip)
-    report = batch_generation.run(loaded, requests, arguments.batch, chip, console)
+    rows = arguments.batch or 1, arguments.speculate or 0
+    batch_generation.check_requests(loaded, requests, *rows)
+    report = batch_generation.run(loaded, requests, *rows, _built(arguments.chip), console)
     for text in report.texts:
         before = "" if isinstance(text.request.prompt, Question) else text.request.prompt
         print(visible(before + text.text))

@@ -132,6 +132,11 @@ def test_refused_options(
             "npu generate: argument --batch: given '17', allowed whole numbers 1 t",
         ),
         (["--batch", "0"], "npu generate: argument --batch: given '0', allowed whole numbers 1 to"),
+        (["--speculate", "3"], "npu: --speculate 3: given --batch 2, allowed one of the two"),
+        (
+            ["--speculate", "16"],
+            "npu generate: argument --speculate: given '16', allowed whole num",
+        ),
         (["--tokens", "130"], "npu: /dev/stdin: "),
     ],
 )

@@ -72,11 +72,12 @@ def test_smoke_tier() -> None:
     landed = bars.landed()
     smoke = {name for name, case in CASES.items() if not case.long}
     usual = {name for name, case in CASES.items() if case.chip is USUAL}
-    assert len(smoke & usual) > 0.9 * len(usual)
+    assert len(smoke & usual) > 0.8 * len(usual)
     assert {name.rpartition("_")[2] for name in smoke - usual} == {"a4"}  # built for tests anyway
     assert sum(landed[name] for name in smoke) < 0.2 * sum(landed.values())
     kinds = {name.partition("_")[0] for name in CASES}
-    assert kinds - {name.partition("_")[0] for name in smoke} == {"net", "prefill", "small"}
+    whole = {"gqa", "greedy", "net", "prefill", "small", "spec", "verify"}
+    assert kinds - {name.partition("_")[0] for name in smoke} == whole
     assert [name for name, case in SOC_CASES.items() if case.long] == ["soc_bytelm_fp32"]
 
 
@@ -130,7 +131,7 @@ def test_a_part_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(publish, "JSON", report)
     monkeypatch.setattr(publish, "STREAM", report)
     monkeypatch.setattr(publish, "PICTURES", ())
-    with pytest.raises(publish.PublishError, match=r"^block_s16_a32 was not measured: run"):
+    with pytest.raises(publish.PublishError, match=r"^batch_gqa_1000 was not measured: run"):
         publish.run()
 
 

@@ -14,6 +14,7 @@ from npu.driver.batch import Batched, BatchRequest, batched
 from npu.driver.chip import PAGE, MemoryRegion
 from npu.driver.generate import PromptError
 from npu.driver.sampling import Sampler
+from npu.driver.speculate import speculated
 from npu.planner.batch_placement import BatchPlacement
 from npu.planner.placement import Placement
 from spec.isa import ErrorCode
@@ -143,3 +144,44 @@ async def test_batched_broken_cache(dut: Dut) -> None:
     assert reports == [None] * 4, reports
     del result.texts[1], requests[1]
     _check(model, requests, result)
+
+
+@cocotb.test
+async def test_speculated_equals_plain(dut: Dut) -> None:
+    """Guesses that are right, wrong or none: tokens, logits and the cache of the plain text."""
+    bench = await Bench.start(dut, QUIET)
+    families = ("gpt2", "llama", "mistral", "qwen2") if full() else ("llama", "mistral")
+    right, wrong = 0, 0
+    for family in families:
+        model = checkpoint(family)
+        placement = Placement(compile_model(model, bench.limits), BASE)
+        bench.chip.stage(placement.pieces)
+        bench.bus.limit = SLACK * STEP * bench.slower + START
+        programs = BatchPlacement(placement, 1, rows=8)
+        for length in (3, 60) if full() else (18,):
+            request = BatchRequest(ids_of_text(length), 24)
+            rows: list[npt.NDArray[np.int16]] = []
+
+            def keep(
+                _: int, row: npt.NDArray[np.int16], rows: list[npt.NDArray[np.int16]] = rows
+            ) -> None:
+                rows.append(row)
+
+            result = await speculated(
+                bench.chip,
+                programs,
+                request,
+                7,
+                on_token=keep,
+            )
+            golden = GoldenSession(model)
+            expected = golden.prefill(request.prompt)[-1]
+            for token, logits in zip(result.texts[0].ids, rows, strict=True):
+                np.testing.assert_array_equal(logits, expected)
+                assert token == int(expected.argmax())
+                expected = golden.step(token)
+            assert len(rows) == request.count
+            steps = [len(each.positions) for each in result.passes if each.positions]
+            right += request.count - 1 - len(steps)
+            wrong += sum(steps) - (request.count - 1)
+    assert right > 10 < wrong, f"{right} guesses right, {wrong} wrong"

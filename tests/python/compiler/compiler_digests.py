@@ -139,7 +139,10 @@ def _benchmark(name: str) -> Digests:
     return {f"program {at}": words(run.program) for at, run in enumerate(runs)}
 
 
-LARGE = ("small_decode", "fmt_small", "batch_small", "gqa", "batch_gqa")
+LARGE = (
+    *("small_decode", "fmt_small", "batch_small", "verify_small", "gqa", "batch_gqa"),
+    *("greedy", "spec"),
+)
 """Benchmarks that take too long to make; three layers of GPT-2 small stand for them."""
 
 
@@ -159,6 +162,7 @@ def _small_digests() -> Digests:
         "decode": compiled.decode(),
         "decode, logits": compiled.decode(logits=True),
         "prefill 48": compiled.prefill(48),
+        "verify 8": compiled.verify(8, 100),
         "batch of 16": compiled.batch(range(16), [row * compiled.cache.bytes for row in range(16)]),
     }
     return {name: _program(program) for name, program in programs.items()} | {
