@@ -65,7 +65,6 @@ def emit_batch(
     step.embed_batch()
     step.layers()
     step.heads()
-    registers.turn_to_cache(0)
 
 
 def emit_verification(

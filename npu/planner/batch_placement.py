@@ -19,8 +19,10 @@ from npu.runtime.prepare import MEMORY_END
 from spec.isa.operands import WORD, up
 from spec.regs import StartState
 
+ID_BYTES = 4
+"""Of a token in a list."""
 PROGRAM_ROOM = 1 << 24
-"""Bytes for a program; one of 16 sequences through 48 layers of 25 heads takes 2 MB."""
+"""Bytes for a program; a larger one is refused."""
 
 
 @dataclass
@@ -66,10 +68,16 @@ class BatchPlacement:
         in_memory = sequences * model.cache.bytes * model.cache.in_memory
         self.caches = self.placement.end
         self.lists = up(self.caches + in_memory, PAGE)
-        most = max(model.shape.context, len(model.batch_lists([0] * sequences, [0] * sequences)))
-        self.logits = up(self.lists + 4 * most, PAGE)
+        nothing = [0] * sequences
+        given = max(ID_BYTES * model.shape.context, len(model.batch_lists(nothing, nothing)))
+        self.logits = up(self.lists + given, PAGE)
         self.program = up(self.logits + max(sequences, self.rows) * self.pitch, PAGE)
-        self._fit(self.end)
+        if self.end > MEMORY_END:
+            raise CompileError(
+                f"batch: caches, logits and a program end at {self.end:#x}, past the "
+                f"{MEMORY_END:#x} bytes that the chip can address; fewer sequences or a shorter "
+                "context help"
+            )
 
     @property
     def model(self) -> CompiledModel:
@@ -139,7 +147,11 @@ class BatchPlacement:
         self, program: CompiledProgram, slot: int, given: bytes
     ) -> tuple[StartState, Pieces]:
         image = program.program.image()
-        self._fit(self.program + len(image))
+        if len(image) > PROGRAM_ROOM:
+            raise CompileError(
+                f"batch: given a program of {len(image)} bytes, allowed {PROGRAM_ROOM}; fewer "
+                "sequences help"
+            )
         start = self.placement.start(self.program, len(image) // WORD)
         bases = list(start.bases)
         bases[INPUT], bases[LOGITS] = self.lists, self.logits
@@ -147,11 +159,3 @@ class BatchPlacement:
         if self.model.cache.in_memory:
             start = replace(start, kv_base=self.caches + slot * self.model.cache.bytes)
         return replace(start, bases=tuple(bases)), pieces
-
-    @staticmethod
-    def _fit(end: int) -> None:
-        if end > MEMORY_END:
-            raise CompileError(
-                f"batch: caches, logits and a program end at {end:#x}, past the {MEMORY_END:#x} "
-                "bytes that the chip can address; fewer sequences or a shorter context help"
-            )
