@@ -24,6 +24,7 @@ from tests.python.importers.tflite_cases import (
     quantised_model,
     samples,
 )
+from tests.python.importers.tflite_control import MODELS
 from tests.python.importers.tflite_states import integer_lstm_model, lstm_model, svdf_model
 from tests.python.importers.tflite_writer import Writer
 
@@ -66,6 +67,16 @@ def test_each_operator_means_what_litert_computes(name: str, seed: int) -> None:
         largest = max(1.0, float(np.abs(want).max()))
         # A few kernels of LiteRT approximate exponentials in float32.
         np.testing.assert_allclose(found, want, atol=2e-6 * largest, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_subgraphs_and_constants_mean_what_litert_computes(name: str) -> None:
+    """In float within 1e-5 of the largest value, integers within one."""
+    data, inputs = MODELS[name]()
+    (found,), (want,) = ours(data, inputs), litert(data, inputs)
+    assert found.shape == want.shape and found.dtype == want.dtype
+    most = 1 if want.dtype == np.int8 else 1e-5 * np.abs(want).max()
+    assert np.abs(found.astype(float) - want.astype(float)).max() <= most
 
 
 @pytest.mark.parametrize("operator", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"])

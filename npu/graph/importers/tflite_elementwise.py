@@ -153,6 +153,11 @@ def dequantize(node: TfliteNode) -> str:
     return node.emit("dequantise", [node.name(0)], "", found)
 
 
+def densify(node: TfliteNode) -> str:
+    """Map DENSIFY: sparse constants have been read with their zeros."""
+    return node.name(0)
+
+
 def add_n(node: TfliteNode) -> str:
     """Map ADD_N."""
     total = node.real(0)
@@ -178,5 +183,6 @@ HANDLERS: dict[str, Handler] = {
     "CAST": cast,
     "QUANTIZE": quantize,
     "DEQUANTIZE": dequantize,
+    "DENSIFY": densify,
     "ADD_N": add_n,
 }

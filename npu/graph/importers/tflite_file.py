@@ -12,8 +12,10 @@ from pathlib import Path
 
 from npu.graph.form import Graph, GraphError
 from npu.graph.importers import (
+    tflite_control,
     tflite_elementwise,
     tflite_images,
+    tflite_indices,
     tflite_linear,
     tflite_moves,
     tflite_parts,
@@ -31,6 +33,8 @@ HANDLERS: dict[str, Handler] = {
     **tflite_images.HANDLERS,
     **tflite_recurrent.HANDLERS,
     **tflite_variables.HANDLERS,
+    **tflite_indices.HANDLERS,
+    **tflite_control.HANDLERS,
 }
 _DAMAGE = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 

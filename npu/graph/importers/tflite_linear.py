@@ -150,8 +150,8 @@ def _steps(node: TfliteNode) -> tuple[int, tuple[int, int]]:
     return padding, (down, across)
 
 
-def pool(kind: str) -> Handler:
-    """Make the mapping of a pool."""
+def pool(kind: str, *, squared: bool = False) -> Handler:
+    """Make the mapping of a pool, of the squares on request, whose root it gives."""
 
     def mapped(node: TfliteNode) -> str:
         image = node.shape(0)
@@ -163,11 +163,17 @@ def pool(kind: str) -> Handler:
             raise node.error(f"window {list(window)}, allowed from 1")
         top, bottom = edges(image[1], window[0], strides[0], padding)
         left, right = edges(image[2], window[1], strides[1], padding)
+        x, wish = node.real(0), node.before(5)
+        if squared:
+            wish = f"{node.wish}.mean"
+            x = node.emit("table", [x], f"{wish}.of", functions=("square",), parameters=())
         made = node.emit(
-            kind, [node.real(0)], node.before(5),
+            kind, [x], wish,
             window=window, strides=strides, pads=(top, left, bottom, right),
             **({"dilations": (1, 1)} if kind == "maxpool" else {"count_pads": False}),
         )  # fmt: skip
+        if squared:
+            made = node.emit("table", [made], node.before(5), functions=("sqrt",), parameters=())
         return node.fused(made, 5)
 
     return mapped
@@ -270,6 +276,7 @@ HANDLERS: dict[str, Handler] = {
     "BATCH_MATMUL": batch_matmul,
     "AVERAGE_POOL_2D": pool("avgpool"),
     "MAX_POOL_2D": pool("maxpool"),
+    "L2_POOL_2D": pool("avgpool", squared=True),
     "MEAN": mean,
     "SUM": reduction("sum"),
     "REDUCE_MAX": reduction("max"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,7 @@ def parse(data: bytes, file: str) -> FileModel:
     names = [_operator_name(code) for code in model.tables(1, "operator code")]
     buffers = model.tables(4, "buffer")
 
+    @cache
     def subgraph(number: int) -> FileModel:
         if not 0 <= number < len(graphs):
             raise GraphError(f"{file}: subgraph {number}, allowed 0..{len(graphs) - 1}")
@@ -191,11 +193,13 @@ def _tensor(given: FileTable, buffers: list[FileTable], data: bytes, file: str) 
         trouble = f"type {_OTHERS.get(kind, kind)}, allowed {', '.join(_ELEMENTS.values())}"
     elif given.number(5, "b"):
         trouble = "a variable, allowed inputs, constants and results"
-    elif given.has(6):
-        trouble = "sparse, allowed dense tensors"
     value = None
     if not trouble and element is not None:
-        value = _value(held, shape, element, packed, where)
+        sparse = given.table(6, f"{given.what}: sparsity")
+        if sparse is None or not len(held):
+            value = _value(held, shape, element, packed, where)
+        else:
+            value = _dense(held, shape, element, packed, sparse, where)
     quantisation = _quantisation(given, shape, element, where)
     named = element or _OTHERS.get(kind, str(kind))
     return FileTensor(name, free, shape, element, named, quantisation, value, trouble)
@@ -233,6 +237,73 @@ def _value(
         return (both.view(np.int8) >> 4).reshape(shape)
     little = element.dtype.newbyteorder("<")
     return np.frombuffer(held, little).reshape(shape).astype(element.dtype)
+
+
+def _dense(
+    held: Any,  # noqa: ANN401
+    shape: tuple[int, ...],
+    element: Element,
+    packed: bool,
+    sparse: FileTable,
+    where: str,
+) -> Array:
+    """Return the value of a sparse tensor with its zeros.
+
+    Its axes, and those of blocks behind them, are walked through in an order of the file's; at
+    each a part stands for every index, or for those that a list names.
+    """
+    order = [int(one) for one in sparse.vector(0, np.int32)]
+    blocks = [int(one) for one in sparse.vector(1, np.int32)]
+    levels = sparse.tables(2, "axis of a sparse tensor")
+    rank = len(shape)
+    if sorted(order) != list(range(rank + len(blocks))) or len(levels) != len(order):
+        raise GraphError(f"{where}: sparse along axes {order} of {list(shape)}, blocks {blocks}")
+    if any(not 0 <= axis < rank for axis in blocks):
+        raise GraphError(f"{where}: blocks along axes {blocks} of {list(shape)}")
+    # Of each part so far its index along each axis walked through.
+    places = np.zeros((1, 0), np.int64)
+    sizes = dict.fromkeys(range(len(order)), 0)
+    for axis, level in zip(order, levels, strict=True):
+        count = len(places)
+        if level.number(0, "b"):
+            ends = _listed(level, 2, 3)
+            index = _listed(level, 4, 5)
+            if len(ends) != count + 1 or ends[0] or ends[-1] != len(index):
+                raise GraphError(f"{where}: {len(ends)} ends of {count} parts, allowed one more")
+            repeats = np.diff(ends)
+            if repeats.min(initial=0) < 0:
+                raise GraphError(f"{where}: ends that go down")
+            sizes[axis] = int(index.max(initial=-1)) + 1
+        else:
+            sizes[axis] = level.number(1, "i")
+            if sizes[axis] < 1 or count * sizes[axis] > LARGEST:
+                raise GraphError(f"{where}: {sizes[axis]} elements of an axis of {list(shape)}")
+            repeats, index = np.full(count, sizes[axis]), np.tile(np.arange(sizes[axis]), count)
+        places = np.column_stack([np.repeat(places, repeats, 0), index])
+    at = dict(zip(order, places.T, strict=True))
+    found = [at[axis] for axis in range(rank)]
+    for number, axis in enumerate(blocks):
+        found[axis] = found[axis] * sizes[rank + number] + at[rank + number]
+    fits = all(
+        one.min(initial=0) >= 0 and one.max(initial=0) < size
+        for one, size in zip(found, shape, strict=True)
+    )
+    if not fits:
+        raise GraphError(f"{where}: sparse elements outside of {list(shape)}")
+    value = np.zeros(shape, element.dtype)
+    given = _value(held, (len(places),), element, packed, where)
+    value[tuple(found)] = 0 if given is None else given
+    return value
+
+
+def _listed(level: FileTable, kind: int, field: int) -> Array:
+    """Return a list of indices, of one of three widths."""
+    table = level.table(field, f"{level.what}: list")
+    types = {1: np.int32, 2: np.uint16, 3: np.uint8}
+    width = level.number(kind, "B")
+    if table is None or width not in types:
+        raise GraphError(f"{level.buffer.file}: {level.what}: a list of kind {width}, allowed 1..3")
+    return table.vector(0, types[width]).astype(np.int64)
 
 
 def _quantisation(

@@ -88,38 +88,60 @@ def cut(node: TfliteNode) -> str:
 
 
 def strided_slice(node: TfliteNode) -> str:
-    """Map STRIDED_SLICE without ellipsis and new axes."""
+    """Map STRIDED_SLICE."""
     shape = node.shape(0)
+    ranges, kept = _strides(node, shape)
+    found, sizes = [], []
+    for first, last, step in ranges:
+        length = len(range(first, last, step))
+        # An empty piece has no place that a slice could name.
+        found.append((first, last, step) if length else (0, 0, 1))
+        sizes.append(length)
+    starts, stops, strides = (tuple(one[part] for one in found) for part in range(3))
+    result = tuple(1 if axis < 0 else sizes[axis] for axis in kept)
+    if kept == list(range(len(shape))):
+        return _cut(node, starts, stops, strides)
+    return reshaped(node, result, _cut(node, starts, stops, strides, f"{node.wish}.cut"))
+
+
+def _strides(
+    node: TfliteNode, shape: tuple[int, ...]
+) -> tuple[list[tuple[int, int, int]], list[int]]:
+    """Return first, end and step of each axis, and which axes are left; -1 is a new one."""
     begin, end, steps = (node.ints(1 + i, n) for i, n in enumerate(("begin", "end", "strides")))
     masks = [node.option(field) for field in range(5)]
-    if masks[2] or masks[3] or node.option(5, "b"):
-        raise node.error("ellipsis, new axes or offsets, allowed begin, end and shrink masks")
-    if not len(begin) == len(end) == len(steps) <= len(shape) or 0 in steps:
-        raise node.error(
-            f"begin {list(begin)}, end {list(end)}, strides {list(steps)} of {list(shape)}"
-        )
-    rest = len(shape) - len(begin)
-    begin, end, steps = (*begin, *(0,) * rest), (*end, *shape[len(end) :]), (*steps, *(1,) * rest)
-    found, kept = [], []
-    for axis, size in enumerate(shape):
-        shrink = bool(masks[4] >> axis & 1)
-        start = None if masks[0] >> axis & 1 and not shrink else begin[axis]
-        stop = None if masks[1] >> axis & 1 else end[axis]
-        if shrink:
-            place = begin[axis] + size if begin[axis] < 0 else begin[axis]
-            if not 0 <= place < size:
-                raise node.error(f"index {begin[axis]} of an axis of {size}")
-            found.append((place, place + 1, 1))
+    whole, new = (masks[place] for place in (2, 3))
+    given = f"begin {list(begin)}, end {list(end)}, strides {list(steps)} of {list(shape)}"
+    rest = len(shape) - sum(not (whole | new) >> one & 1 for one in range(len(begin)))
+    if not len(begin) == len(end) == len(steps) or 0 in steps or rest < 0:
+        raise node.error(given)
+    if not whole & ((1 << len(begin)) - 1):
+        whole |= 1 << len(begin)
+    ranges: list[tuple[int, int, int]] = []
+    kept: list[int] = []
+    for place in range(len(begin) + 1):
+        axis = len(ranges)
+        if whole >> place & 1:
+            ranges += [(0, size, 1) for size in shape[axis : axis + rest]]
+            kept += range(axis, axis + rest)
+            rest = 0
+        elif place == len(begin):
             continue
-        first, last, step = slice(start, stop, steps[axis]).indices(size)
-        # An empty piece has no place that a slice could name.
-        length = len(range(first, last, step))
-        found.append((first, last, step) if length else (0, 0, 1))
-        kept.append(length)
-    starts, stops, strides = (tuple(one[part] for one in found) for part in range(3))
-    if not masks[4]:
-        return _cut(node, starts, stops, strides)
-    return reshaped(node, tuple(kept), _cut(node, starts, stops, strides, f"{node.wish}.cut"))
+        elif new >> place & 1:
+            kept.append(-1)
+        elif masks[4] >> place & 1:
+            at = begin[place] + shape[axis] if begin[place] < 0 else begin[place]
+            if not 0 <= at < shape[axis]:
+                raise node.error(f"index {begin[place]} of an axis of {shape[axis]}")
+            ranges.append((at, at + 1, 1))
+        else:
+            start = None if masks[0] >> place & 1 else begin[place]
+            stop = None if masks[1] >> place & 1 else end[place]
+            if stop is not None and node.option(5, "b"):
+                stop += begin[place]
+            ranges.append(slice(start, stop, steps[place]).indices(shape[axis]))
+            kept.append(axis)
+    return ranges, kept
 
 
 def pad(node: TfliteNode) -> str:
@@ -149,11 +171,36 @@ def _dequantised(node: TfliteNode) -> np.ndarray[tuple[int, ...], np.dtype[np.fl
 
 
 def gather(node: TfliteNode) -> str:
-    """Map GATHER without batches."""
-    if node.option(1):
-        raise node.error(f"{node.option(1)} batch axes, allowed 0")
-    axis = node.axis(node.option(0), len(node.shape(0)))
-    return node.emit("gather", [node.real(0), node.name(1)], axis=axis)
+    """Map GATHER: with batches each has indices of its own, which count through all of them."""
+    shape, places = node.shape(0), node.shape(1)
+    axis, batches = node.axis(node.option(0), len(shape)), node.option(1)
+    if not batches:
+        return node.emit("gather", [node.real(0), node.name(1)], axis=axis)
+    batches = node.axis(batches, len(places) + 1)
+    if batches > axis or shape[:batches] != places[:batches]:
+        raise node.error(f"{batches} batch axes of {list(shape)} and {list(places)}, axis {axis}")
+    build, rank = node.build, len(shape)
+    order = (*range(batches), axis, *(one for one in range(batches, rank) if one != axis))
+    moved = build.transpose(node.real(0), order, node.source)
+    count, size = math.prod(shape[:batches]), shape[axis]
+    rest = tuple(shape[one] for one in order[batches + 1 :])
+    flat = build.reshape(moved, (count * size, *rest), node.source)
+    kind = build.type(node.name(1)).element.dtype
+    first = (np.arange(count, dtype=kind) * size).reshape(
+        *shape[:batches], *(1,) * (len(places) - batches)
+    )
+    at = node.emit(
+        "add", [node.name(1), build.constant(first, f"{node.wish}.first")], f"{node.wish}.at"
+    )
+    made = node.emit("gather", [flat, at], f"{node.wish}.moved", axis=0)
+    before, width = axis - batches, len(places) - batches
+    back = (
+        *range(batches),
+        *range(batches + width, batches + width + before),
+        *range(batches, batches + width),
+        *range(batches + width + before, len(places) + len(rest)),
+    )
+    return node.emit("transpose", [made], order=back)
 
 
 def embedding(node: TfliteNode) -> str:

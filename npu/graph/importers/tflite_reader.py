@@ -9,12 +9,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from npu.graph.build import renamed
 from npu.graph.form import Array, Element, Graph, GraphError, State, TensorType
 from npu.graph.importers.assemble import Assembler
 from npu.graph.importers.tflite_flatbuffer import Options
 from npu.graph.importers.tflite_model import FileModel, FileOperator, FileTensor
 from npu.graph.inputs import shape_option
+from npu.graph.text import type_text
 
+_DEEPEST = 16
 QUANTISED = frozenset({Element.I8, Element.U8, Element.I16})
 # As the schema numbers them; 0 is none.
 _FUSED: dict[int, tuple[str, dict[str, Any]]] = {
@@ -28,6 +31,7 @@ _FUSED: dict[int, tuple[str, dict[str, Any]]] = {
 _SAYS_NOTHING: dict[str, dict[int, str]] = {
     "ADD": {1: "pot_scale_int16"},
     "ARG_MAX": {0: "output_type"},
+    "ARG_MIN": {0: "output_type"},
     "BATCH_MATMUL": {2: "asymmetric_quantize_inputs"},
     "CAST": {0: "in_data_type", 1: "out_data_type"},
     "CONV_2D": {6: "quantized_bias_type"},
@@ -199,8 +203,38 @@ class TfliteNode:
             f"{self.build.file}: operator {self.place} ({self.source}){label}: {text}"
         )
 
+    def passed(self, index: int) -> Value:
+        """Return what an input is for a subgraph, which may be a variable."""
+        self.input(index)
+        place = self.operator.inputs[index]
+        if place in self.reader.handles:
+            return Handle(self.reader.handles[place])
+        return self.name(index)
 
-Handler: TypeAlias = Callable[[TfliteNode], str | tuple[str, ...] | None]
+    def inside(self, number: int, given: Sequence[Value]) -> tuple[Value, ...]:
+        """Map the operators of a subgraph, given its inputs; return its outputs."""
+        return self.reader.inside(number, given, self)
+
+    def chosen(self, index: int, condition: str, yes: Value, no: Value) -> str:
+        """Return one of two values for an output, as floats where it is quantised."""
+        if isinstance(yes, Handle) or isinstance(no, Handle):
+            raise self.error("its branches give variables, allowed tensors")
+        sides = [yes, no]
+        if stands(self.output(index)):
+            sides = [self.build.dequantise(one, self.source) for one in sides]
+        return self.emit("select", [condition, *sides], self.wish_of(index))
+
+
+@dataclass(frozen=True)
+class Handle:
+    """A value that names a variable."""
+
+    name: str
+
+
+Value: TypeAlias = str | Handle
+"""What an operator gives: the name of a tensor, or a variable."""
+Handler: TypeAlias = Callable[[TfliteNode], str | tuple[Value, ...] | None]
 """Maps one operator: names of its results, as floats where they are quantised.
 
 None of one that acts on variables and has no result that is a tensor.
@@ -237,6 +271,7 @@ class ModelReader:
         handlers: Mapping[str, Handler],
         shapes: Mapping[str, tuple[int, ...]],
         main: ModelReader | None = None,
+        number: int = 0,
     ) -> None:
         """Begin.
 
@@ -245,17 +280,21 @@ class ModelReader:
             file: named in errors.
             handlers: of operators, by name.
             shapes: of inputs with free dimensions, by name.
-            main: that of the file if the model only says with what variables begin.
+            main: that of the operator that runs the model if it is another subgraph.
+            number: of the subgraph.
         """
         self.model = model
+        self.number = number
+        self.depth: int = 0 if main is None else main.depth + 1
         self.build: Assembler = Assembler(file) if main is None else main.build
         self.variables: dict[str, Variable] = {} if main is None else main.variables
         self.handles: dict[int, str] = {}
-        self.begins = main is not None
+        self.begins: bool = main is not None and main.begins
+        self._constants: dict[tuple[int, int], str] = {} if main is None else main._constants
         self._handlers = handlers
         self._shapes = shapes
         self._names: dict[int, str] = {}
-        self._bound = False
+        self._bound: bool = main is not None and main._bound
 
     def label(self, place: int) -> str:
         """Return what the file calls a tensor."""
@@ -299,6 +338,8 @@ class ModelReader:
         """Return the tensor of the graph that one of the file is."""
         if place in self._names:
             return self._names[place]
+        if (self.number, place) in self._constants:
+            return self._constants[self.number, place]
         tensor = self.model.tensors[place]
         if tensor.trouble:
             raise node.error(f"tensor {self.label(place)!r}: {tensor.trouble}")
@@ -310,8 +351,9 @@ class ModelReader:
                 f"tensor {self.label(place)!r} has no value, allowed inputs of the graph, "
                 "constants with a buffer and results of operators before"
             )
-        self._names[place] = self.build.constant(value, self.label(place), tensor.quantisation)
-        return self._names[place]
+        made = self.build.constant(value, self.label(place), tensor.quantisation)
+        self._constants[self.number, place] = made
+        return made
 
     def walk(self) -> None:
         """Map all operators."""
@@ -336,9 +378,12 @@ class ModelReader:
             for index, name in enumerate(names):
                 self._finish(node, index, name)
 
-    def _finish(self, node: TfliteNode, index: int, name: str) -> None:
+    def _finish(self, node: TfliteNode, index: int, name: Value) -> None:
         """Note a result: integers of a quantised tensor from the floats that were computed."""
         place = node.operator.outputs[index]
+        if isinstance(name, Handle):
+            self.handles[place] = name.name
+            return
         tensor = self.model.tensors[place]
         if place in self._names:
             raise node.error(f"output {self.label(place)!r} has a value already")
@@ -363,7 +408,62 @@ class ModelReader:
 
     def begin(self, number: int) -> None:
         """Walk through the subgraph that says with what variables begin."""
-        ModelReader(self.model.subgraph(number), self.build.file, self._handlers, {}, self).walk()
+        reader = self._below(number)
+        reader.begins = True
+        reader.walk()
+
+    def _below(self, number: int) -> ModelReader:
+        model = self.model.subgraph(number)
+        if self.depth >= _DEEPEST:
+            raise GraphError(f"subgraphs more than {_DEEPEST} deep")
+        return ModelReader(model, self.build.file, self._handlers, {}, self, number)
+
+    def held(self) -> dict[str, str]:
+        """Return what variables hold now that were assigned."""
+        return {name: one.value for name, one in self.variables.items() if one.value != one.input}
+
+    def inside(self, number: int, given: Sequence[Value], node: TfliteNode) -> tuple[Value, ...]:
+        """Walk through a subgraph.
+
+        Args:
+            number: of the subgraph.
+            given: its inputs.
+            node: the operator that runs it.
+
+        Returns:
+            Its outputs.
+        """
+        reader = self._below(number)
+        if len(given) != len(reader.model.inputs):
+            raise node.error(f"{len(given)} inputs, subgraph {number} has more or fewer")
+        for place, value in zip(reader.model.inputs, given, strict=True):
+            if isinstance(value, Handle):
+                reader.handles[place] = value.name
+                continue
+            self._same(value, reader.model.tensors[place], node)
+            reader._names[place] = value
+        reader.walk()
+        places = reader.model.outputs
+        made = [
+            Handle(reader.handles[place]) if place in reader.handles else reader.tensor(place, node)
+            for place in places
+        ]
+        results = (self.model.tensors[one] for one in node.operator.outputs)
+        if len(made) == len(node.operator.outputs):
+            for value, tensor in zip(made, results, strict=True):
+                if not isinstance(value, Handle):
+                    self._same(value, tensor, node)
+        return tuple(made)
+
+    def _same(self, name: str, tensor: FileTensor, node: TfliteNode) -> None:
+        """Check that a tensor of another subgraph has the type of one here."""
+        kind = self.build.type(name)
+        apart = stands(tensor) and kind.quantisation != tensor.quantisation
+        if kind.element != tensor.element or apart:
+            raise node.error(
+                f"tensor {tensor.name!r} of {tensor.kind} is given {type_text(kind)}, "
+                "allowed one type"
+            )
 
     def finish(self) -> Graph:
         """Return the graph, with a state for each variable that is read before it is assigned."""
@@ -372,7 +472,17 @@ class ModelReader:
         graph = self.build.finish([*names, *(one.value for one in kept)])
         left = graph.outputs[len(names) :]
         states = (State(one.input, name, one.initial) for one, name in zip(kept, left, strict=True))
-        return replace(graph, states=tuple(states))
+        return self._called(replace(graph, states=tuple(states)))
+
+    def _called(self, graph: Graph) -> Graph:
+        """Give outputs the names of the file where those went to what is converted to them."""
+        swapped: dict[str, str] = {}
+        ends = {*graph.inputs, *graph.outputs}
+        for place, name in zip(self.model.outputs, graph.outputs, strict=False):
+            label = self.label(place)
+            if name != label and label in graph.tensors and label not in ends | swapped.keys():
+                swapped |= {name: label, label: name}
+        return renamed(graph, swapped) if swapped else graph
 
     def outputs(self) -> list[str]:
         """Return the outputs of the graph."""

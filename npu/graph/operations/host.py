@@ -162,6 +162,11 @@ def _host(
     )
 
 
+_PLACED = ("DYNAMIC_UPDATE_SLICE", "MATRIX_DIAG", "MATRIX_SET_DIAG")
+_NODES = (
+    *("TOPK_V2", "CUMSUM", "SCATTER_ND", "REVERSE_SEQUENCE", "LOCAL_RESPONSE_NORMALIZATION"),
+    *("SEGMENT_SUM", *(f"UNSORTED_SEGMENT_{name}" for name in ("SUM", "PROD", "MAX", "MIN"))),
+)
 _LOGIC = frozenset({Trait.POINTWISE, Trait.COMMUTES})
 
 KINDS = (
@@ -171,7 +176,7 @@ KINDS = (
         binary(_divide),
         "The quotient of two tensors; of integers the part before the point.",
         ("Div", "divide", "DIV"),
-        {"tflite": ("L2_NORMALIZATION",)},
+        {"tflite": ("L2_NORMALIZATION", "FLOOR_DIV")},
     ),
     _host(
         "pow",
@@ -187,6 +192,7 @@ KINDS = (
         binary(_remainder),
         "The remainder of a division, with the sign of the dividend.",
         ("", "remainder", ""),
+        {"tflite": ("FLOOR_MOD",)},
     ),
     _host(
         "compare",
@@ -207,7 +213,7 @@ KINDS = (
         lambda call: (np.where(call.value(0), call.value(1), call.value(2)),),
         "The element of a where the condition holds, else that of b.",
         ("Where", "select", ""),
-        {"tflite": ("SELECT", "SELECT_V2")},
+        {"tflite": ("SELECT", "SELECT_V2", "IF", "ONE_HOT", *_PLACED)},
         _select_rule,
     ),
     _host(
@@ -250,7 +256,10 @@ KINDS = (
         sources={
             "onnx": ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd"),
             "stablehlo": ("reduce",),
-            "tflite": ("SUM", *(f"REDUCE_{name}" for name in ("MAX", "MIN", "PROD", "ANY", "ALL"))),
+            "tflite": (
+                *("SUM", "BUCKETIZE"),
+                *(f"REDUCE_{name}" for name in ("MAX", "MIN", "PROD", "ANY", "ALL")),
+            ),
         },
         rule=_reduce_rule,
         attributes={"axes": "ints", "keep": "bool", "function": "str"},
@@ -280,6 +289,7 @@ KINDS = (
         sources={
             "onnx": ("any other",),
             "stablehlo": ("any other",),
+            "tflite": _NODES,
         },
         host_only=True,
         outputs=-1,

@@ -263,7 +263,7 @@ KINDS = (
         sources={
             "onnx": ("Gather",),
             "stablehlo": ("gather",),
-            "tflite": ("GATHER", "EMBEDDING_LOOKUP", *RESIZED),
+            "tflite": ("GATHER", "GATHER_ND", "EMBEDDING_LOOKUP", *RESIZED),
         },
         traits=frozenset({Trait.SHARES}),
         chip="slices, because the indices are constant",

@@ -251,7 +251,7 @@ KINDS = (
         sources={
             "onnx": ("ArgMax",),
             "stablehlo": ("reduce of two operands",),
-            "tflite": ("ARG_MAX",),
+            "tflite": ("ARG_MAX", "ARG_MIN"),
         },
     ),
 )

@@ -149,7 +149,7 @@ KINDS = (
         sources={
             "onnx": ("AveragePool",),
             "stablehlo": ("reduce_window of add and divide",),
-            "tflite": ("AVERAGE_POOL_2D",),
+            "tflite": ("AVERAGE_POOL_2D", "L2_POOL_2D"),
         },
         fused={"weight": "int"},
         traits=frozenset({Trait.BYTES}),

@@ -21,11 +21,13 @@ class TfliteCase:
         operator: its name.
         shapes: of the inputs that are given when it runs.
         outputs: shapes of the outputs.
-        constants: inputs behind the others; a place counted from the front puts one there.
+        constants: inputs behind the others.
         options: of the operator.
         dtype: of inputs and outputs.
-        result: type of the outputs if it is another one.
+        result: types of the outputs if they are others, the last of all that follow.
         positive: whether inputs are above 0.
+        constants_first: whether all constants stand in front.
+        places: of the constants among the inputs.
     """
 
     operator: str
@@ -37,6 +39,13 @@ class TfliteCase:
     result: str = ""
     positive: bool = False
     constants_first: bool = False
+    places: tuple[int, ...] = ()
+
+    @property
+    def kinds(self) -> list[str]:
+        """Types of the outputs."""
+        given = (self.result or self.dtype).split()
+        return [given[min(index, len(given) - 1)] for index in range(len(self.outputs))]
 
 
 def floats(seed: int, *shape: int) -> Array:
@@ -61,6 +70,11 @@ def _same(operator: str, **more: Any) -> TfliteCase:  # noqa: ANN401
 
 def _two(operator: str, **more: Any) -> TfliteCase:  # noqa: ANN401
     return TfliteCase(operator, ((2, 3, 5), (3, 1)), ((2, 3, 5),), **more)
+
+
+def _image(operator: str) -> TfliteCase:
+    options = {"radius": 1, "bias": 1.5, "alpha": 0.3, "beta": 0.7}
+    return TfliteCase(operator, (X,), (X,), options=options)
 
 
 CASES: dict[str, TfliteCase] = {
@@ -245,6 +259,81 @@ CASES: dict[str, TfliteCase] = {
     "l2": _same("L2_NORMALIZATION", options={"fused": 0}),
     "fill": TfliteCase("FILL", ((),), ((2, 3),), (ints(2, 3),), constants_first=True),
     "add n": TfliteCase("ADD_N", ((2, 3), (2, 3), (2, 3)), ((2, 3),)),
+    "floor div": _two("FLOOR_DIV"),
+    "floor div, integers": _two("FLOOR_DIV", dtype="int32"),
+    "floor mod": _two("FLOOR_MOD"),
+    "floor mod, integers": _two("FLOOR_MOD", dtype="int64"),
+    "arg min": TfliteCase("ARG_MIN", (X,), ((1, 8, 4),), (ints(-2),), {"type": 2}, result="int32"),
+    "arg min, integers": TfliteCase(
+        "ARG_MIN", (X,), ((1, 8, 7),), (ints(3),), {"type": 2}, "int32", "int32"
+    ),
+    "l2 pool": TfliteCase("L2_POOL_2D", (X,), ((1, 8, 4, 4),), options=_WINDOW),
+    "gather nd": TfliteCase(
+        "GATHER_ND", ((3, 4, 5),), ((2, 1, 5),), (ints(1, 3, 2, 0).reshape(2, 1, 2),)
+    ),
+    "gather nd, elements": TfliteCase("GATHER_ND", ((3, 4),), ((1,),), (ints(1, 3).reshape(1, 2),)),
+    "gather, batches": TfliteCase(
+        "GATHER",
+        ((2, 3, 4, 5),),
+        ((2, 3, 2, 5),),
+        (ints(1, 3, 0, 0).reshape(2, 2),),
+        {"axis": 2, "batches": 1},
+    ),
+    "scatter nd": TfliteCase(
+        "SCATTER_ND",
+        ((3, 5),),
+        ((4, 5),),
+        (ints(1, 3, 1).reshape(3, 1), ints(4, 5)),
+        places=(0, 2),
+    ),
+    "segment sum": TfliteCase("SEGMENT_SUM", ((4, 3),), ((3, 3),), (ints(0, 0, 1, 2),)),
+    **{
+        f"unsorted segment {name.lower()}": TfliteCase(
+            f"UNSORTED_SEGMENT_{name}", ((4, 3),), ((3, 3),), (ints(2, 0, 2, 0), ints(3))
+        )
+        for name in ("SUM", "PROD", "MAX", "MIN")
+    },
+    "top k": TfliteCase(
+        "TOPK_V2", ((2, 7),), ((2, 3), (2, 3)), (ints(3).reshape(()),), result="float32 int32"
+    ),
+    "cumulated": _same("CUMSUM", constants=(ints(1).reshape(()),)),
+    "cumulated, from behind": _same(
+        "CUMSUM", constants=(ints(-1).reshape(()),), options={"exclusive": 1, "reverse": 1}
+    ),
+    "cumulated, integers": _same("CUMSUM", constants=(ints(0).reshape(()),), dtype="int32"),
+    "reverse sequence": TfliteCase(
+        "REVERSE_SEQUENCE", ((2, 5, 3),), ((2, 5, 3),), (ints(3, 5),), {"time": 1, "batch": 0}
+    ),
+    "response": _image("LOCAL_RESPONSE_NORMALIZATION"),
+    "one hot": TfliteCase(
+        "ONE_HOT",
+        ((2, 3),),
+        ((2, 4, 3),),
+        (ints(4).reshape(()), np.array(2.5, np.float32), np.array(-1, np.float32)),
+        {"axis": 1},
+        "int32",
+        "float32",
+    ),
+    "bucketize": _same("BUCKETIZE", result="int32", options={"boundaries": (-1.0, 0.5, 2.0)}),
+    "update": TfliteCase(
+        "DYNAMIC_UPDATE_SLICE", ((4, 5, 3), (2, 5, 2)), ((4, 5, 3),), (ints(1, 0, 2),)
+    ),
+    "diagonal": TfliteCase("MATRIX_DIAG", ((2, 3),), ((2, 3, 3),)),
+    "set diagonal": TfliteCase("MATRIX_SET_DIAG", ((2, 3, 3), (2, 3)), ((2, 3, 3),)),
+    "strided slice, whole axes and new ones": TfliteCase(
+        "STRIDED_SLICE",
+        ((2, 3, 4, 5),),
+        ((1, 3, 4, 1, 3),),
+        (ints(0, 1, 9, 9, 1), ints(0, 2, 9, 9, 4), ints(1, 1, 1, 1, 1)),
+        {"begin": 0, "end": 0, "ellipsis": 4, "new": 9, "shrink": 2},
+    ),
+    "strided slice, sizes": TfliteCase(
+        "STRIDED_SLICE",
+        ((6, 5),),
+        ((3, 2),),
+        (ints(1, 2), ints(3, 2), ints(1, 1)),
+        {"begin": 0, "end": 0, "ellipsis": 0, "new": 0, "shrink": 0, "offset": 1},
+    ),
 }
 
 
@@ -256,10 +345,14 @@ def model(case: TfliteCase) -> bytes:
     ]
     held = [writer.constant(f"c{index}", value) for index, value in enumerate(case.constants)]
     outputs = [
-        writer.tensor(f"y{index}", shape, case.result or case.dtype)
-        for index, shape in enumerate(case.outputs)
+        writer.tensor(f"y{index}", shape, kind)
+        for index, (shape, kind) in enumerate(zip(case.outputs, case.kinds, strict=True))
     ]
     given = [*held, *inputs] if case.constants_first else [*inputs, *held]
+    if case.places:
+        given = [*inputs]
+        for place, one in zip(case.places, held, strict=True):
+            given.insert(place, one)
     writer.operator(case.operator, given, outputs, **case.options)
     return writer.write(inputs, outputs)
 
@@ -267,6 +360,9 @@ def model(case: TfliteCase) -> bytes:
 def samples(case: TfliteCase, seed: int) -> list[Array]:
     """Return inputs for a case."""
     found = [3 * floats(seed + index, *shape) for index, shape in enumerate(case.shapes)]
+    if np.dtype(case.dtype).kind == "i":
+        # Nothing that divides is 0.
+        return [np.where(one < 0, one - 1, one + 1).astype(case.dtype) for one in found]
     return [np.abs(one) + np.float32(0.1) for one in found] if case.positive else found
 
 

@@ -61,7 +61,7 @@ OPTIONS: dict[str, tuple[str, dict[str, tuple[int, str]]]] = {
     "STRIDED_SLICE": (
         "StridedSliceOptions",
         {"begin": (0, "i"), "end": (1, "i"), "ellipsis": (2, "i"), "new": (3, "i")}
-        | {"shrink": (4, "i")},
+        | {"shrink": (4, "i"), "offset": (5, "b")},
     ),
     "SPLIT": ("SplitOptions", {"count": (0, "i")}),
     "SPLIT_V": ("SplitVOptions", {"count": (0, "i")}),
@@ -109,6 +109,39 @@ OPTIONS: dict[str, tuple[str, dict[str, tuple[int, str]]]] = {
     "EXPAND_DIMS": ("ExpandDimsOptions", {}),
     "SLICE": ("SliceOptions", {}),
     "SHAPE": ("ShapeOptions", {}),
+    "L2_POOL_2D": (
+        "Pool2DOptions",
+        {"padding": (0, "b"), "across": (1, "i"), "down": (2, "i"), "width": (3, "i")}
+        | {"height": (4, "i"), "fused": (5, "b")},
+    ),
+    "FLOOR_DIV": ("FloorDivOptions", {}),
+    "FLOOR_MOD": ("FloorModOptions", {}),
+    "ARG_MIN": ("ArgMinOptions", {"type": (0, "b")}),
+    "GATHER_ND": ("GatherNdOptions", {}),
+    "SCATTER_ND": ("ScatterNdOptions", {}),
+    "SEGMENT_SUM": ("SegmentSumOptions", {}),
+    **{
+        f"UNSORTED_SEGMENT_{name.upper()}": (f"UnsortedSegment{name}Options", {})
+        for name in ("Sum", "Prod", "Max", "Min")
+    },
+    "TOPK_V2": ("TopKV2Options", {}),
+    "CUMSUM": ("CumsumOptions", {"exclusive": (0, "b"), "reverse": (1, "b")}),
+    "REVERSE_SEQUENCE": ("ReverseSequenceOptions", {"time": (0, "i"), "batch": (1, "i")}),
+    "LOCAL_RESPONSE_NORMALIZATION": (
+        "LocalResponseNormalizationOptions",
+        {"radius": (0, "i"), "bias": (1, "f"), "alpha": (2, "f"), "beta": (3, "f")},
+    ),
+    "ONE_HOT": ("OneHotOptions", {"axis": (0, "i")}),
+    "BUCKETIZE": ("BucketizeOptions", {"boundaries": (0, "F")}),
+    "DYNAMIC_UPDATE_SLICE": ("DynamicUpdateSliceOptions", {}),
+    "MATRIX_DIAG": ("MatrixDiagOptions", {}),
+    "MATRIX_SET_DIAG": ("MatrixSetDiagOptions", {}),
+    "RANGE": ("RangeOptions", {}),
+    "WHERE": ("WhereOptions", {}),
+    "DENSIFY": ("DensifyOptions", {}),
+    "CALL": ("CallOptions", {"subgraph": (0, "I")}),
+    "IF": ("IfOptions", {"yes": (0, "i"), "no": (1, "i")}),
+    "WHILE": ("WhileOptions", {"go": (0, "i"), "body": (1, "i")}),
 }
 _OTHERS = ("code", "between")
 """What an operator has beside its options."""
@@ -141,12 +174,13 @@ class Writer:
         signature: Sequence[int] | None = None,
         buffer: int | None = None,
         variable: bool = False,
+        sparse: Sequence[Any] | None = None,
     ) -> int:
         """Add a tensor; return its number."""
         self.tensors.append(
             {"name": name, "shape": shape, "data": data, "scale": scale, "zero": zero}
             | {"type": TYPES[dtype] if isinstance(dtype, str) else dtype, "axis": axis}
-            | {"signature": signature, "buffer": buffer, "variable": variable}
+            | {"signature": signature, "buffer": buffer, "variable": variable, "sparse": sparse}
         )
         return len(self.tensors) - 1
 
@@ -173,8 +207,12 @@ class Writer:
         identifier: bytes = b"TFL3",
         subgraphs: int = 1,
         once: Writer | None = None,
+        below: Sequence[tuple[Writer, Sequence[int], Sequence[int]]] = (),
     ) -> bytes:
-        """Return the file, with so many subgraphs alike and one that is called once."""
+        """Return the file, with so many subgraphs alike, one that is called once, and others.
+
+        Those come with their inputs and outputs.
+        """
         import flatbuffers
 
         b = flatbuffers.Builder(1024)
@@ -184,6 +222,7 @@ class Writer:
         graphs = [main] * subgraphs
         if once is not None:
             graphs.append(once._subgraph(b, buffers, written, (), ()))
+        graphs += [one._subgraph(b, buffers, written, *ends) for one, *ends in below]
         model = _table(
             b,
             [
@@ -289,7 +328,40 @@ def _tensor(b: Any, one: Mapping[str, Any], place: int) -> int:  # noqa: ANN401
         fields.append((4, "o", _table(b, inner)))
     if one["signature"] is not None:
         fields.append((7, "o", _numbers(b, "i", one["signature"])))
+    if one["sparse"] is not None:
+        fields.append((6, "o", _sparsity(b, *one["sparse"])))
     return _table(b, fields)
+
+
+def _sparsity(
+    b: Any,  # noqa: ANN401
+    order: Sequence[int],
+    blocks: Sequence[int],
+    levels: Sequence[int | tuple[Sequence[int], Sequence[int]]],
+) -> int:
+    """Write how a sparse tensor lies: each axis dense with a size, or ends and indices."""
+    from tflite.SparseIndexVector import SparseIndexVector
+
+    made = []
+    for level in levels:
+        if isinstance(level, int):
+            made.append(_table(b, [(0, "b", 0), (1, "i", level)]))
+            continue
+        ends, index = (_table(b, [(0, "o", _numbers(b, "i", one))]) for one in level)
+        wide = SparseIndexVector.Int32Vector
+        made.append(
+            _table(
+                b, [(0, "b", 1), (2, "B", wide), (3, "o", ends), (4, "B", wide), (5, "o", index)]
+            )
+        )
+    return _table(
+        b,
+        [
+            (0, "o", _numbers(b, "i", order)),
+            (1, "o", _numbers(b, "i", blocks)),
+            (2, "o", _offsets(b, made)),
+        ],
+    )
 
 
 def _code(b: Any, name: str | int) -> int:  # noqa: ANN401
@@ -322,7 +394,9 @@ def _operator(
         table, known = OPTIONS[name]
         given = [(*known[key], value) for key, value in options.items() if key not in _OTHERS]
         given = [
-            (at, "o", b.CreateString(value)) if form == "s" else (at, form, value)
+            (at, "o", b.CreateString(value) if form == "s" else _numbers(b, "f", value))
+            if form in "sF"
+            else (at, form, value)
             for at, form, value in given
         ]
         fields += [(4, "o", _table(b, given)), (3, "B", getattr(BuiltinOptions, table))]
