@@ -16,6 +16,7 @@ from npu.graph.importers import (
     stablehlo_moves,
     stablehlo_reduce,
 )
+from npu.graph.importers.stablehlo_bfloat import widened
 from npu.graph.importers.stablehlo_module import load
 from npu.graph.importers.stablehlo_reader import ModuleReader, result_names
 from npu.graph.importers.stablehlo_step import Handler
@@ -59,7 +60,7 @@ def read(
         source = Path(source)
     file = name or (str(source) if isinstance(source, Path) else "StableHLO module")
     try:
-        module = load(source, file, shapes or {})
+        module = widened(load(source, file, shapes or {}), file)
         reader = ModuleReader(module, file, HANDLERS, stablehlo_host.opaque)
         inputs = reader.inputs()
         main = reader.functions["@main"]
