@@ -68,7 +68,8 @@ def _direct(kind: str) -> Mapping_:
 
 def _comparison(direction: str) -> Mapping_:
     def mapping(node: Node) -> None:
-        node.give(node.add("compare", [node.input(0), node.input(1)], direction=direction))
+        a, b = node.input(0), node.input(1)
+        node.give(node.add("compare", [a, node.broadcast_from(a, b)], direction=direction))
 
     return mapping
 

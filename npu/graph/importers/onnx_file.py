@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads ONNX: operators of versions 7 to 28, and those of before that have not changed since.
+"""Reads ONNX: operators of versions 7 to 28, and those of before, brought to a form of these.
 
 What no mapping knows becomes a host operation.
 """
@@ -36,6 +36,7 @@ from npu.graph.importers.onnx_dialects import (
     expand,
     refusal,
 )
+from npu.graph.importers.onnx_first_versions import brought_forward
 from npu.graph.importers.onnx_host import infer_outputs, payload, run_payload
 from npu.graph.importers.onnx_inputs import input_type
 from npu.graph.importers.onnx_load import (
@@ -264,7 +265,11 @@ class _Import:
         return add
 
     def _standard(self, node: onnx.NodeProto, version: int) -> None:
-        if self.read.isdisjoint(node.output) or self._folded(node, version):
+        if self.read.isdisjoint(node.output):
+            return
+        if not standard(node.domain):
+            node, version = brought_forward(node, version, self.build)
+        if self._folded(node, version):
             return
         if node.op_type in _INSIDE and not standard(node.domain):
             self._inside(node, version)

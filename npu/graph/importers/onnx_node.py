@@ -315,7 +315,7 @@ def mapped(*operators: str, since: int = 7, until: int = 28) -> Callable[[Mappin
 _OLD = frozenset(
     {
         *("Add", "AveragePool", "BatchNormalization", "Div", "Dropout", "Gemm", "Mul", "Pow"),
-        *("PRelu", "Sub"),
+        *("PRelu", "Sub", "And", "Or", "Xor", "Equal", "Greater", "Less"),
     }
 )
 
