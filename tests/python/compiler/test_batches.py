@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from spec.isa.operands import Limits, up
 from tb.benchmarks import measured_models
 from tb.benchmarks.measured_models import random_gpt2, small_shape
 from tb.models.decoder_kinds import KINDS, limited, model_of_kind
+from tb.models.random_decoders import random_decoder
 from tests.python.compiler.compiled_model import LOGITS_OUT, ModelChip
 from weights.model import QuantizedModel
 from weights.synthetic import random_model, shape_of
@@ -91,6 +93,14 @@ def test_wide_activations() -> None:
     model = random_model(replace(shape, vocab=83, context=64), 5, 3)
     assert model.shape.wide
     check_batch(limited(model, 3000), [20, 9, 33])
+
+
+@pytest.mark.parametrize("family", ["gemma2", "opt", "qwen3"])
+def test_folders_of_other_architectures(family: str, tmp_path: Path) -> None:
+    """Odd shapes, a sink, windows, norms of heads: read from a folder, quantised, batched."""
+    model = random_decoder(family, 11, tmp_path / family).model
+    most = model.shape.context - model.first - 3
+    check_batch(model, [7, 1, most, most // 2])
 
 
 @pytest.mark.parametrize("array", [4, 8, 32])
