@@ -106,6 +106,20 @@ class ForeignNode:
         self._make(operator, inputs, [result], attributes)
         return str(result)
 
+    def add_many(
+        self,
+        operator: str,
+        inputs: Sequence[str],
+        **attributes: Any,  # noqa: ANN401
+    ) -> list[str]:
+        """Add an operator with as many results as the node; return their names."""
+        results = [self._build.fresh(f"{self.name}.{operator.lower()}") for _ in self._outputs]
+        results = [
+            str(name) if wanted else "" for name, wanted in zip(results, self._outputs, strict=True)
+        ]
+        self._make(operator, inputs, results, attributes)
+        return results
+
     def give(
         self,
         operator: str,

@@ -58,6 +58,7 @@ from npu.graph.importers.onnx_node import (
     Node,
     mapping_of,
 )
+from npu.graph.importers.onnx_other_forms import other_form
 from npu.graph.importers.unmapped import UnmappedError
 
 GROUPS = (
@@ -175,7 +176,20 @@ class _Import:
                     f"operation {node_name(node)!r} ({node.op_type}): attributes or inputs that "
                     f"the operator does not have: {what}"
                 ) from None
-        return self.build.finish([one.name for one in source.output])
+        return self.build.finish(self._outputs())
+
+    def _outputs(self) -> list[str]:
+        """Return the outputs; one that is named again is the same values under another name."""
+        found: list[str] = []
+        for one in self.model.graph.output:
+            name = one.name
+            if name in found:
+                kind = self.build.type(name)
+                name = self.build.add(
+                    "identity", [name], wish=f"{name}.out", source="output", result=kind
+                )
+            found.append(name)
+        return found
 
     def _weights(self) -> None:
         source = self.model.graph
@@ -270,6 +284,10 @@ class _Import:
         if not standard(node.domain):
             node, version = brought_forward(node, version, self.build)
         if self._folded(node, version):
+            return
+        entry = None if standard(node.domain) else other_form(node, self.build)
+        if entry is not None:
+            self._expanded(node, entry)
             return
         if node.op_type in _INSIDE and not standard(node.domain):
             self._inside(node, version)

@@ -86,11 +86,11 @@ def _conv(node: Node) -> None:
 
 @mapped("BatchNormalization")
 def _batch_norm(node: Node) -> None:
-    training = node.attributes.get("training_mode", 0)
-    if node.version < 7:
-        training = not node.attributes.get("is_test", 0)
-    if training or any(node.wants(index) for index in range(1, 5)):
-        raise UnmappedError("batch normalisation in training is not mapped")
+    node.attributes.get("training_mode", 0)  # in training other operators stand in its place
+    if node.version < 7 and not node.attributes.get("is_test", 0):
+        raise GraphError("in training, as is_test is 0, allowed is_test = 1")
+    if any(node.wants(index) for index in range(1, 5)):
+        raise GraphError("in training, as more than its first result is read, allowed that alone")
     x, gain, beta, mean, variance = (node.input(index) for index in range(5))
     node.floats(x, gain, mean)
     epsilon = float(node.attributes.get("epsilon", 1e-5))

@@ -33,7 +33,7 @@ CHIP = {
     **{"Attention": 38, "LayerNormalization": 19, "RMSNormalization": 19, "AveragePool": 14},
     **{"MaxPool": 13, "Gemm": 11, "Clip": 9, "RotaryEmbedding": 8, "MatMul": 7, "Conv": 6},
     **{"Softmax": 7, "Add": 2, "Sub": 3, "Mul": 3, "Gelu": 4, "Elu": 3, "Selu": 3},
-    **{"LeakyRelu": 3, "HardSigmoid": 3, "ThresholdedRelu": 3, "BatchNormalization": 2},
+    **{"LeakyRelu": 3, "HardSigmoid": 3, "ThresholdedRelu": 3, "BatchNormalization": 4},
     **{"GlobalAveragePool": 2, "GlobalMaxPool": 2, "Sigmoid": 2, "Tanh": 2, "Softplus": 2},
     **{"Softsign": 2, "SwiGLU": 2, "Neg": 2, "Abs": 1, "Celu": 1, "Erf": 1, "HardSwish": 1},
     **{"Mish": 1, "Relu": 1, "Swish": 1, "QLinearMatMul": 8, "QLinearConv": 1},
