@@ -11,9 +11,11 @@ import onnx
 import pytest
 from onnx import helper
 
+from golden.graph import run
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Array, GraphError
 from npu.graph.importers import read
+from npu.graph.prepare import prepare
 from npu.graph.verify import verify
 from tests.needs import needs
 
@@ -182,3 +184,16 @@ def test_a_value_may_be_an_output_twice() -> None:
     assert graph.outputs[0] == "y" and len(graph.outputs) == 2
     for found in evaluate(graph, {"x": x}).values():
         np.testing.assert_array_equal(found, np.maximum(x, 0))
+
+
+@pytest.mark.parametrize("operator", ["Add", "Sub", "Mul"])
+def test_vectors_meet_constant_vectors_on_the_chip(operator: str) -> None:
+    """A tensor of one axis is one row there."""
+    x, held = random(1, 24), np.linspace(0.5, 2, 24, dtype=np.float32)
+    graph = prepare(
+        read(model(operator, {"x": x}, {"v": held}, ["y"])), samples={"x": np.stack([x] * 2)}
+    )
+    assert any(one.on_chip and one.kind == "matmul" for one in graph.operations)
+    wanted = {"Add": x + held, "Sub": x - held, "Mul": x * held}[operator]
+    found = run(graph, {"x": x})["y"]
+    assert np.abs(found - wanted).max() <= 0.02 * np.abs(wanted).max()

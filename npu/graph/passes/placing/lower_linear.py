@@ -21,9 +21,16 @@ def diagonal(
     """Write x * gain + beta, vectors along the last axis, as a convolution or a product.
 
     An image becomes a convolution of one pixel with a group per channel, which the chip does in
-    planes of 16 channels; rows become a product with a diagonal matrix.
+    planes of 16 channels; rows become a product with a diagonal matrix, a vector as one row.
     """
-    gain = gain.astype(np.float32)
+    gain, shape = gain.astype(np.float32), writer.shape(x)
+    if len(shape) == 1:
+        row = (1, *shape)
+        x = writer.emit(like, "reshape", (x,), part="row", shape=row)
+        made = writer.tensor(f"{like.name}.made", replace(writer.type(x), shape=row))
+        diagonal(writer, like, x, made, gain, beta)
+        writer.emit(like, "reshape", (made,), part="whole", output=output, shape=shape)
+        return
     inputs = [x]
     # The rows of a norm are int16, which a convolution does not take.
     depthwise = len(writer.shape(x)) == 4 and like.kind not in NORMS
