@@ -85,7 +85,9 @@ def _quantised() -> str:
         (Path("/nowhere/net.mlir"), "No such file"),
         (
             module(
-                "%r = stablehlo.abs %a : tensor<2xf8E5M2>", "%a: tensor<2xf8E5M2>", "tensor<2xf8E5M2>"
+                "%r = stablehlo.abs %a : tensor<2xf8E5M2>",
+                "%a: tensor<2xf8E5M2>",
+                "tensor<2xf8E5M2>",
             ),
             "arg0: type tensor<2xf8E5M2>, allowed tensors of f32, .*convert them to f32",
         ),
