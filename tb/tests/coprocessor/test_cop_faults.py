@@ -32,6 +32,8 @@ ERRING = BORDER - 0x400
 CLOSED = RegionRegisters(BORDER, (1 << 32) - 1, False, False)
 PATIENCE = 800
 """Limit of waits, in cycles: longer than a DRAM takes to refresh."""
+SHORT = 300
+"""Longer than each wait of a slow memory, shorter than it takes for a burst."""
 RELU = Offer(encode(CopOp.RELU, 1, 2), (5, 0, 0))
 FLOATS_NAN = 0x7FC0_0000
 USERS = [op for op, info in COP_INSTRUCTIONS.items() if info.element]
@@ -211,7 +213,7 @@ async def test_cop_faults_slow(dut: Dut) -> None:
     slow = Knobs(60, 60, read_gap=80, ar_stall=70, aw_stall=70, w_stall=70)
     session = await CopSession.start(dut, slow)
     await _fill(session)
-    await session.set_timeout(PATIENCE)
+    await session.set_timeout(SHORT)
     await session.write(CopReg.LIMIT, 0)
     for op in (op for op in USERS if COP_INSTRUCTIONS[op].counted):
         count = 4000 // COP_INSTRUCTIONS[op].element
