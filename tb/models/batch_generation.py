@@ -32,7 +32,8 @@ from npu.tables import FitTable
 from spec.paths import BUILD
 from tb.bench.knobs import Knobs
 from tb.models import batch_job as inside
-from tb.models.generate import SLACK, START, Request, golden_tokens, model_pairs, prompt_text
+from tb.models import generation_job
+from tb.models.generate import SLACK, START, Request, check, model_pairs, prompt_text
 from tb.models.simulate_generation import memory_bytes, watch
 from tb.run import build, runner
 from tb.run.registry import BenchTest
@@ -42,7 +43,14 @@ GREEDY = {"unit": 1.0, "temperature": 0.0}
 """Arguments of a Sampler that takes the largest logit."""
 PAIR = np.dtype([("text", "<u4"), ("token", "<u4")])
 """How the job writes what text got what token."""
-Tokens = list[tuple[int, npt.NDArray[np.int16]]]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of a text, and the logits (tokens, vocab) that they were picked from."""
+
+    ids: list[int]
+    logits: npt.NDArray[np.int16]
 
 
 @dataclass(frozen=True)
@@ -143,17 +151,17 @@ def run(
         "limit": _limit(loaded, batch),
         "knobs": asdict(Knobs(read_latency=latency, write_latency=latency, log=0)),
     }
-    (folder / inside.REQUEST).write_text(json.dumps(given), encoding="utf-8")
+    (folder / generation_job.REQUEST).write_text(json.dumps(given), encoding="utf-8")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task("tokens", total=sum(request.tokens for request in requests))
-        path = folder / inside.TOKENS
+        path = folder / generation_job.TOKENS
         watch(job, lambda: progress.update(task, completed=_written(path)))
-    result = json.loads((folder / inside.RESULT).read_text(encoding="utf-8"))
+    result = json.loads((folder / generation_job.RESULT).read_text(encoding="utf-8"))
     chosen = _chosen(folder, len(requests), loaded.compiled.shape.vocab)
     with step("checking against golden", console=console):
         texts = [
-            _text(loaded, request, ids, setting, tokens, told["error"])
+            text_of(loaded, request, ids, setting, tokens, told["error"])
             for request, ids, setting, tokens, told in zip(
                 requests, prompts, settings, chosen, result["texts"], strict=True
             )
@@ -231,12 +239,10 @@ def _written(path: Path) -> int:
 
 def _chosen(folder: Path, requests: int, vocab: int) -> list[Tokens]:
     """Return the tokens of each text with the logits that they were picked from."""
-    pairs_of_ids = np.fromfile(folder / inside.TOKENS, PAIR)
-    logits = np.fromfile(folder / inside.LOGITS, "<i2").reshape(-1, vocab)
-    found: list[Tokens] = [[] for _ in range(requests)]
-    for pair, row in zip(pairs_of_ids, logits, strict=True):
-        found[pair["text"]].append((int(pair["token"]), row))
-    return found
+    pairs_of_ids = np.fromfile(folder / generation_job.TOKENS, PAIR)
+    logits = np.fromfile(folder / generation_job.LOGITS, "<i2").reshape(-1, vocab)
+    found = [pairs_of_ids["text"] == number for number in range(requests)]
+    return [Tokens(pairs_of_ids["token"][one].tolist(), logits[one]) for one in found]
 
 
 def ideal_cycles(loaded: Loaded, passes: Sequence[BatchPass], guesses: int) -> int:
@@ -257,7 +263,7 @@ def ideal_cycles(loaded: Loaded, passes: Sequence[BatchPass], guesses: int) -> i
     return sum(max(-(-work.macs // array), work.bus_cycles) for work in works)
 
 
-def _text(
+def text_of(
     loaded: Loaded,
     request: Request,
     prompt: list[int],
@@ -265,21 +271,10 @@ def _text(
     tokens: Tokens,
     error: str | None,
 ) -> Text:
-    ids = [token for token, _ in tokens]
+    """Return a text as it came, and how it differs from what the integer network says alone."""
+    ids = tokens.ids
     stream = StoppingStream(loaded.tokenizer, prompt, loaded.ends, request.stops)
     text = stream.push(ids) + stream.finish()
-    return Text(
-        request, prompt, ids, text, error or "", _mismatch(loaded, prompt, settings, tokens)
-    )
-
-
-def _mismatch(loaded: Loaded, prompt: list[int], settings: dict[str, Any], tokens: Tokens) -> str:
-    """Return how a text differs from what the integer network says alone, "" if it does not."""
-    expected = golden_tokens(loaded, prompt, settings)
-    for index, ((token, row), (right, logits)) in enumerate(zip(tokens, expected, strict=False)):
-        if not np.array_equal(row, logits):
-            at = int(np.argmax(row != logits))
-            return f"token {index}: logit {at} is {row[at]}, expected {logits[at]}"
-        if token != right:
-            return f"token {index} is {token}, expected {right}"
-    return ""
+    count = request.tokens if error is None else len(ids)
+    mismatch = check(loaded, prompt, tokens, count, settings)
+    return Text(request, prompt, ids, text, error or "", mismatch)

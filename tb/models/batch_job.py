@@ -6,8 +6,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import cocotb
 import numpy as np
@@ -20,25 +18,15 @@ from npu.driver.speculate import speculated
 from npu.planner.batch_placement import BatchPlacement
 from npu.planner.placement import Placement
 from tb.bench.dut import Dut
-from tb.bench.environment import reset
-from tb.bench.host import RtlBus, RtlChip
-from tb.bench.knobs import Knobs
-from tb.bench.memory import Memory
+from tb.models.generation_job import LOGITS, RESULT, TOKENS, asked
 
-REQUEST, RESULT, MODEL = "request.json", "result.json", "model.tsr"
-TOKENS, LOGITS = "tokens.bin", "logits.bin"
-"""Where pairs of text and token (u32), and the logits (int16) of each, grow."""
+MODEL = "model.tsr"
 
 
 @cocotb.test
 async def generate_texts(dut: Dut) -> None:
     """Run the request of the run's folder, on the model that lies there."""
-    run_dir = Path(str(cocotb.plusargs["run_dir"]))
-    request: dict[str, Any] = json.loads((run_dir / REQUEST).read_text(encoding="utf-8"))
-    Knobs(**request["knobs"]).apply(dut)
-    await reset(dut)
-    memory = Memory.map(run_dir / "memory.bin")
-    chip = await RtlChip.connect(RtlBus(dut, memory, request["limit"]))
+    run_dir, request, chip = await asked(dut)
     placement = Placement(CompiledModel.load((run_dir / MODEL).read_bytes()))
     guesses = request["guesses"]
     programs = BatchPlacement(placement, request["batch"], request["positions"], guesses + 1)
@@ -46,7 +34,7 @@ async def generate_texts(dut: Dut) -> None:
     requests = [BatchRequest(**each) for each in request["requests"]]
     samplers = [Sampler(**settings) for settings in request["sampling"]]
     with (run_dir / TOKENS).open("wb") as tokens, (run_dir / LOGITS).open("wb") as logits:
-
+        # Pairs of text and token (u32), and the logits of each, as they come.
         def keep(number: int, token: int, values: npt.NDArray[np.int16]) -> None:
             logits.write(values.tobytes())
             tokens.write(np.array([number, token], "<u4").tobytes())

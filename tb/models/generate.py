@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -85,6 +85,18 @@ class Request:
         settings |= {"unit": unit, "seen": list(ids), "cap": cap}
         Sampler(**settings)
         return settings if self.temperature or self.repetition_penalty != 1 else None
+
+
+class CheckedText(Protocol):
+    """Tokens that are checked, and the logits (tokens, vocab) behind them, if there are any."""
+
+    @property
+    def ids(self) -> list[int]:
+        """The tokens."""
+
+    @property
+    def logits(self) -> npt.NDArray[np.int16] | None:
+        """Their logits."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +241,7 @@ def ideal_cycles(loaded: Loaded, prompt: int, count: int, *, sampled: bool = Fal
 def check(
     loaded: Loaded,
     prompt: list[int],
-    simulated: Simulated,
+    simulated: CheckedText,
     count: int,
     sampling: Settings | None = None,
 ) -> str:

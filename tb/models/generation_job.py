@@ -26,15 +26,20 @@ TOKENS, LOGITS = "tokens.bin", "logits.bin"
 """Where the tokens of single steps (u32), and logits that were sampled from (int16), grow."""
 
 
-@cocotb.test
-async def generate_text(dut: Dut) -> None:
-    """Run the request of the run's folder; the memory is staged already."""
+async def asked(dut: Dut) -> tuple[Path, dict[str, Any], RtlChip]:
+    """Return the run's folder, the request that lies in it, and the chip before its memory."""
     run_dir = Path(str(cocotb.plusargs["run_dir"]))
     request: dict[str, Any] = json.loads((run_dir / REQUEST).read_text(encoding="utf-8"))
     Knobs(**request["knobs"]).apply(dut)
     await reset(dut)
     memory = Memory.map(run_dir / "memory.bin")
-    chip = await RtlChip.connect(RtlBus(dut, memory, request["limit"]))
+    return run_dir, request, await RtlChip.connect(RtlBus(dut, memory, request["limit"]))
+
+
+@cocotb.test
+async def generate_text(dut: Dut) -> None:
+    """Run the request of the run's folder; the memory is staged already."""
+    run_dir, request, chip = await asked(dut)
     plan = PromptPlan.of_json(request["plan"])
     count, ends = request["count"], request["ends"]
     if request["stepped"]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from rich.console import Console
 
@@ -27,7 +28,7 @@ from npu.runtime.plan_files import holds_plan
 from spec.isa.operands import Limits
 from spec.paths import ROOT
 from tb.bench import logs
-from tb.models import generate, profile
+from tb.models import batch_generation, generate, profile
 from tb.models.simulate_generation import Simulated
 from tb.run.timeline import ENGINES, EngineWait, Slice, Timeline
 from weights.importer import load_checkpoint
@@ -297,6 +298,33 @@ def test_check_notices() -> None:
     assert generate.check(stopped, prompt, _simulated(ids[: first + 1]), 9) == ""
     verdict = generate.check(stopped, prompt, _simulated([*ids[: first + 1], 1]), 9)
     assert verdict == f"the chip stopped after {first + 2} tokens, expected {first + 1}"
+
+
+def test_a_text_of_a_batch_is_checked_whole() -> None:
+    """A wrong logit, token or end is told; where its cache failed, what came before counts."""
+    loaded = _loaded()
+    prompt = loaded.tokenizer.encode("The parser")
+    session, rows = GoldenSession(loaded.model), []
+    rows.append(session.prefill(prompt)[-1])
+    while len(rows) < 4:
+        rows.append(session.step(int(rows[-1].argmax())))
+    logits = np.array(rows)
+    ids = [int(row.argmax()) for row in rows]
+    request = generate.Request("The parser", 4)
+
+    def verdict(ids: list[int], logits: npt.NDArray[np.int16], error: str | None = None) -> str:
+        tokens = batch_generation.Tokens(ids, logits)
+        greedy = batch_generation.GREEDY
+        return batch_generation.text_of(loaded, request, prompt, greedy, tokens, error).mismatch
+
+    assert verdict(ids, logits) == ""
+    assert verdict(ids[:3], logits[:3]) == "the chip stopped after 3 tokens, expected 4"
+    assert verdict([], logits[:0]) == "the chip stopped after 0 tokens, expected 4"
+    assert verdict(ids[:3], logits[:3], "ld: BUS_ERROR") == ""
+    wrong = logits.copy()
+    wrong[2, 5] += 1
+    assert verdict(ids, wrong).startswith("token 2: logit 5 is ")
+    assert verdict([*ids[:3], ids[3] ^ 1], logits).startswith("token 3 is ")
 
 
 def test_limit_knows_the_array() -> None:
