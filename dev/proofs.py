@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs for all inputs, by the SAT solver of yosys: the chip's arithmetic is the plain one.
+"""Proofs for all inputs, by yosys: arithmetic is the plain one, a result comes from a register.
 
 A module of `tb/hdl/proofs` puts functions of the design beside the same formulas written down
-plainly; what it says is true where its outputs are 1 for all inputs.
+plainly; what it says is true where its outputs are 1 for all inputs, which the SAT solver shows.
+That nothing reaches an output within a cycle is seen from what is in front of it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from dev import synth, yosys
@@ -85,12 +87,27 @@ PLANTED = {
 }
 """Faults that must be refuted: file, text, what takes its place, and the output that finds it."""
 
+REGISTERED = ("npu_cop", "x_result_o")
+"""A module, and its output that depends on no input within a cycle: rule 39 of the port."""
+REGISTERED_SCRIPT = """
+read_slang --threads 1 --top {top} {files}
+prep -top {top} -flatten
+select -assert-none o:{output} %ci*:-$dff,$dffe,$sdff,$sdffe,$sdffce,$mem_v2 i:* %i
+"""
+REGISTERED_PLANTED = (
+    "npu_cop_issue.sv",
+    "assign x_result_o = result_q;",
+    "always_comb begin\n    x_result_o = result_q;\n"
+    "    x_result_o.data |= x_req_i.operands.rs[0] & {32{x_req_i.operands.valid}};\n  end",
+)
+"""A result that has its operand in it at once."""
+
 
 def _files() -> list[Path]:
     return sources.closure(TOP, [*sources.rtl_sources(), *sorted((HDL / "proofs").glob("*.sv"))])
 
 
-def _prove(files: Sequence[Path], outputs: Iterable[str], folder: Path) -> None:
+def _prove(files: Sequence[Path], folder: Path, outputs: Iterable[str]) -> None:
     text = SCRIPT.format(
         top=TOP,
         files=" ".join(str(path.relative_to(ROOT)) for path in files),
@@ -99,8 +116,20 @@ def _prove(files: Sequence[Path], outputs: Iterable[str], folder: Path) -> None:
     yosys.run(text, folder)
 
 
-def _plant(name: str, files: Sequence[Path]) -> None:
-    file, before, after, output = PLANTED[name]
+def _prove_registered(files: Sequence[Path], folder: Path) -> None:
+    top, output = REGISTERED
+    names = " ".join(str(path.relative_to(ROOT)) for path in files)
+    yosys.run(REGISTERED_SCRIPT.format(top=top, output=output, files=names), folder)
+
+
+def _plant(
+    name: str,
+    fault: tuple[str, str, str],
+    files: Sequence[Path],
+    prove: Callable[[Sequence[Path], Path], None],
+    refuted: str,
+) -> None:
+    file, before, after = fault
     folder = FOLDER / "planted"
     folder.mkdir(parents=True, exist_ok=True)
     path = next(path for path in files if path.name == file)
@@ -110,9 +139,9 @@ def _plant(name: str, files: Sequence[Path]) -> None:
     changed = folder / file
     changed.write_text(text.replace(before, after), encoding="utf-8")
     try:
-        _prove([changed if p == path else p for p in files], [output], folder)
+        prove([changed if p == path else p for p in files], folder)
     except SynthesisError as error:
-        if "proof did fail" not in str(error):
+        if refuted not in str(error):
             raise
     else:
         raise SynthesisError(f"planted {name}: not refuted")
@@ -124,13 +153,23 @@ def check() -> None:
     Raises:
         SynthesisError: a proof failed (the log has the inputs), or a planted fault was proved.
     """
+    registered = sources.closure(REGISTERED[0], sources.rtl_sources())
+    _prove_registered(registered, FOLDER / "registered")
+    _plant(
+        "a result within the cycle",
+        REGISTERED_PLANTED,
+        registered,
+        _prove_registered,
+        "selection is not empty",
+    )
     files = _files()
     try:
-        _prove(files, OUTPUTS, FOLDER)
+        _prove(files, FOLDER, OUTPUTS)
     except SynthesisError as error:
         log = FOLDER / "log.txt"
         tried = re.findall(r"Import proof-constraint: (.*) =", log.read_text(encoding="utf-8"))
         last = tried[-1] if tried else "not begun"
         raise SynthesisError(f"{TOP}: {last}: {error}\nlog: {log.relative_to(ROOT)}") from None
-    for name in PLANTED:
-        _plant(name, files)
+    for name, (file, before, after, output) in PLANTED.items():
+        fault = (file, before, after)
+        _plant(name, fault, files, partial(_prove, outputs=[output]), "proof did fail")

@@ -27,9 +27,11 @@ def test_planted_faults_are_of_the_tree() -> None:
     for name, (file, before, after, output) in proofs.PLANTED.items():
         assert files[file].read_text(encoding="utf-8").count(before) == 1, name
         assert before != after and output in proofs.OUTPUTS, name
+    file, before, _ = proofs.REGISTERED_PLANTED
+    assert files[file].read_text(encoding="utf-8").count(before) == 1
 
 
 def test_they_hold_and_each_planted_fault_is_refuted() -> None:
-    """As `make synth` begins; a quarter of a minute."""
+    """As `make synth` begins; half a minute."""
     build.generate()
     proofs.check()
