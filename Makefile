@@ -35,6 +35,7 @@ LIST ?=
 COV ?=
 HOSTILE ?=
 MEMORY ?=
+KEEP ?=
 RESUME ?=
 CHANGED ?=
 SHARD ?=
@@ -50,7 +51,7 @@ VENV := .venv/bin/python
 # What a user gives is text, neither make's nor the shell's to read: each is taken as it stands and
 # reaches the commands through the environment, as "$$NAME".
 GIVEN := SIM TESTCASE BLOCK BLOCKS ECP5 RAISE SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM MODEL PROMPT PROMPTS BATCH SPECULATE QUESTION \
-  SYSTEM WEIGHTS ACCEPT_LOSS CONTEXT PROGRAM INPUT TOKENS TEMPERATURE TOP_K ON TIER FILTER LIST COV HOSTILE MEMORY \
+  SYSTEM WEIGHTS ACCEPT_LOSS CONTEXT PROGRAM INPUT TOKENS TEMPERATURE TOP_K ON TIER FILTER LIST COV HOSTILE MEMORY KEEP \
   RESUME CHANGED SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
 export $(GIVEN)
@@ -87,7 +88,7 @@ REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
-	@echo "variables: TESTCASE= SEED=1 SEEDS=1 FULL= HOSTILE= MEMORY= (ddr4, lpddr4) CONFIG=a16 (a4, a8, a32, a16-int8) JOBS=$$JOBS DEBUG= PYTHON=python3"
+	@echo "variables: TESTCASE= SEED=1 SEEDS=1 FULL= HOSTILE= MEMORY= (ddr4, lpddr4) KEEP= CONFIG=a16 (a4, a8, a32, a16-int8) JOBS=$$JOBS DEBUG= PYTHON=python3"
 
 setup: ## check the system's tools and fill .venv (every other target does this by itself)
 	@command -v "$$PYTHON" >/dev/null || \
@@ -96,12 +97,12 @@ setup: ## check the system's tools and fill .venv (every other target does this 
 
 run: setup ## run the tests named by TESTCASE (exact names, comma list)
 	@$(CLI) test $(RUN_OPTIONS) --seeds "$${SEEDS:-1}" $(if $(FULL),--full) \
-	  --hostile "$${HOSTILE:-0}" $(if $(MEMORY),--memory "$$MEMORY") \
+	  --hostile "$${HOSTILE:-0}" $(if $(MEMORY),--memory "$$MEMORY") --keep "$$KEEP" \
 	  $(if $(TOGETHER),--together) "$$TESTCASE"
 
 unit: setup ## run the benches of single blocks: BLOCK= (names, comma list; default all) [TESTCASE=]
 	@$(CLI) unit $(RUN_OPTIONS) --seeds "$${SEEDS:-1}" $(if $(FULL),--full) \
-	  $(if $(TOGETHER),--together) --tests "$$TESTCASE" "$$BLOCK"
+	  --keep "$$KEEP" $(if $(TOGETHER),--together) --tests "$$TESTCASE" "$$BLOCK"
 
 test: ## run all tests: those on the RTL (TIER=smoke), then those of pytest (SKIPPED=1: those skipped before)
 	@"$$PYTHON" dev/bootstrap.py $(TEST_GROUPS)
@@ -157,7 +158,7 @@ faults: setup ## plant all faults of faults/ in one model; each must turn its te
 	@$(CLI) faults $(RUN_OPTIONS)
 
 waves: setup ## record the waves of TESTCASE, of a block too: build/waves/NAME.fst and NAME.gtkw
-	@$(CLI) waves $(RUN_OPTIONS) $(if $(FULL),--full) "$$TESTCASE"
+	@$(CLI) waves $(RUN_OPTIONS) $(if $(FULL),--full) --keep "$$KEEP" "$$TESTCASE"
 
 synth: ## synthesise every block with yosys; LUT, FF, DSP, memory bits (BLOCKS= names, comma list)
 	@"$$PYTHON" dev/bootstrap.py synth

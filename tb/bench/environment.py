@@ -31,6 +31,7 @@ from tb.bench.knobs import Knobs
 from tb.bench.memory import Memory
 from tb.bench.memory_kinds import MemoryKind
 from tb.bench.python_memory import PythonMemory
+from tb.bench.scenes import Keep, SceneRecord, record
 from tb.bench.scoreboard import (
     Compared,
     Locate,
@@ -265,6 +266,26 @@ class Bench:
         """Count rows of the table of `make regress` that no program has executed but the test."""
         self.hits.add_rows(rows)
         self._save_hits()
+
+    def record_scene(self, keep: Keep, parts: Sequence[str], text: str) -> None:
+        """Write down the scene that is about to run, so that it can run again with fewer parts.
+
+        Args:
+            keep: which scene, and what is left of it.
+            parts: names of all parts that the whole one has.
+            text: what is left of it, for people.
+
+        Raises:
+            ValueError: the scene lacks a part that is to be kept.
+        """
+        unknown = set(keep.parts or parts) - set(parts)
+        if unknown:
+            raise ValueError(
+                f"KEEP: scene {keep.scene} has no part {', '.join(sorted(unknown))}, "
+                f"it has {', '.join(parts)}"
+            )
+        found = SceneRecord(running_test(), keep.scene, list(keep.parts or parts), text)
+        record(self.run_dir, found)
 
     def _save_hits(self) -> None:
         file = isa_coverage.rows_file(self.run_dir, running_test())

@@ -71,6 +71,10 @@ class ListScene:
             f"regions={self.regions} knobs={silent}"
         )
 
+    def text(self) -> str:
+        """Return all of the scene, an instruction a line."""
+        return "\n".join([str(self), *(f"    {describe(one)}  {one}" for one in self.offers)])
+
 
 @dataclass
 class CopSession:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,9 +10,8 @@ import numpy as np
 from tb.bench.bursts import PAGE
 from tb.bench.knobs import Knobs
 from tb.bench.memory_regions import OPEN, RegionRegisters
-from tb.bench.offers import Offer
 from tb.cop.cop_session import ListScene
-from tb.cop.random_offers import BORDER, MANNERS, OfferMaker, describe
+from tb.cop.random_offers import BORDER, MANNERS, OfferMaker
 
 PATIENCE = 700
 """MEM_TIMEOUT in cycles: more than the slowest of these memories ever needs."""
@@ -21,8 +19,6 @@ LIMITS = (256, 256, 256, 64, 17, 1000, 0)
 KINDS = ("plain", "plain", "closed", "errors", "closed errors", "silence")
 """What may go wrong in a list, beside counts and addresses that cannot work."""
 MOST = (1 << 32) - 1
-Fails = Callable[[ListScene], Awaitable[str | None]]
-"""Executes a scene on a fresh chip; returns what is wrong, None if nothing is."""
 
 
 def temper(random: np.random.Generator) -> Knobs:
@@ -82,34 +78,3 @@ def draw_scene(random: np.random.Generator, length: int) -> ListScene:
             silent_last=last,
         )
     return ListScene(offers, dict(maker.pieces), limit, trap, knobs, regions, PATIENCE)
-
-
-async def shrink(scene: ListScene, reason: str, fails: Fails) -> str:
-    """Return the shortest list found that still fails on a fresh chip, with its failure.
-
-    Args:
-        scene: the failing one.
-        reason: its failure.
-        fails: executes another one.
-    """
-    found = await fails(scene)
-    if found is None:
-        return f"{reason}\nonly behind the lists before it: {scene}\n{_told(scene.offers)}"
-    reason, size = found, max(1, len(scene.offers) // 2)
-    while True:
-        at = 0
-        while at < len(scene.offers) and len(scene.offers) > 1:
-            rest = [*scene.offers[:at], *scene.offers[at + size :]]
-            found = await fails(replace(scene, offers=rest)) if rest else None
-            if found is None:
-                at += size
-            else:
-                scene, reason = replace(scene, offers=rest), found
-        if size == 1:
-            break
-        size //= 2
-    return f"{reason}\nshrunk to {len(scene.offers)} instructions: {scene}\n{_told(scene.offers)}"
-
-
-def _told(offers: Sequence[Offer]) -> str:
-    return "\n".join(f"    {describe(offer)}  {offer}" for offer in offers)

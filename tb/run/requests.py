@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from npu.commands.arguments import UsageError, add_config, positive
 from spec.configurations import CHIPS, USUAL, ChipParameters
 from spec.paths import ROOT
-from tb.run import build, registry, runner
+from tb.bench.scenes import Keep, last_of
+from tb.run import build, registry, runner, shrinking
 
 
 def check_simulator(name: str) -> None:
@@ -91,6 +92,39 @@ def print_result(result: runner.TestResult) -> None:
         print(f"     repeat: {job.repro}", flush=True)
         words = job.repro.replace("make unit ", "make ")
         print(f"     waves:  {words.replace('make ', 'make waves ')}", flush=True)
+
+
+def shrink_all(results: Iterable[runner.TestResult]) -> None:
+    """Say with how few parts of its scene each random test still fails that draws scenes.
+
+    Raises:
+        UsageError: a test was told which scene to run, and draws none.
+    """
+    for result in results:
+        job = result.job
+        if result.passed and job.keep and last_of(job.folder) is None:
+            raise UsageError(f"KEEP={job.keep}: {job.test.name} draws no scenes")
+        if result.passed or not shrinking.has_scene(result):
+            continue
+        print(f"shrinking the scene of {job.test.name} ...", flush=True)
+        print(shrinking.shrink(result, runner.run) or "it fails only behind the scenes before it")
+
+
+def _keep(text: str) -> str:
+    try:
+        return str(Keep.parse(text)) if text else ""
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def add_keep(parser: argparse.ArgumentParser) -> None:
+    """Add what commands take that run a random test by name."""
+    parser.add_argument(
+        "--keep",
+        type=_keep,
+        default="",
+        help="which scene of a random test runs, and which of its parts, as a failure tells it",
+    )
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:

@@ -17,12 +17,14 @@ from tb.bench.memory_kinds import DRAMS
 from tb.run import build, failure_waves, machine, registry, runner, together, units, waves
 from tb.run.requests import (
     add_common,
+    add_keep,
     build_all,
     built,
     check_simulator,
     chips_of,
     chosen_tests,
     print_result,
+    shrink_all,
 )
 from tb.run.verilator import VerilatorError
 
@@ -61,6 +63,7 @@ def _test(arguments: argparse.Namespace) -> int:
             full=arguments.full,
             hostile=arguments.hostile,
             memory=arguments.memory,
+            keep=arguments.keep,
         )
         for chip, tests in chips.items()
         for test in tests
@@ -69,6 +72,7 @@ def _test(arguments: argparse.Namespace) -> int:
     run_all = together.run_all if arguments.together else runner.run_all
     results = run_all(jobs, arguments.jobs, print_result)
     failed = [result for result in results if not result.passed]
+    shrink_all(results)
     print(f"{len(results) - len(failed)} passed, {len(failed)} failed")
     return 1 if failed or not results else 0
 
@@ -87,7 +91,9 @@ def _recorded(
 ) -> runner.Job:
     """Return the job that records a test."""
     fst = waves.WAVES / f"{test.name}.fst"
-    return runner.Job(test, configuration, arguments.seed, fst, full=arguments.full)
+    return runner.Job(
+        test, configuration, arguments.seed, fst, full=arguments.full, keep=arguments.keep
+    )
 
 
 def _waves(arguments: argparse.Namespace) -> int:
@@ -165,6 +171,7 @@ def add_commands(command: AddCommand) -> None:
     wave = command("waves", _waves)
     add_common(wave)
     wave.add_argument("tests", nargs="?", default="", help="exact names, comma list")
+    add_keep(wave)
     wave.add_argument("--full", action="store_true", help="the long form of tests that have one")
     test = command("test", _test)
     test.add_argument(
@@ -187,6 +194,7 @@ def add_commands(command: AddCommand) -> None:
         default="",
         help="a DRAM behind the chip; by default a memory of fixed latency",
     )
+    add_keep(test)
     test.add_argument(
         "--together", action="store_true", help="the tests of a chip and seed in one process"
     )

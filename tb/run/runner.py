@@ -80,6 +80,7 @@ class Job:
         place: folder of the run, by default one in build/runs.
         full: whether tests with a long form run it (`make regress` does).
         plusargs: more arguments of the simulation, without the plus sign.
+        keep: the scene of a random test that runs, and which of its parts (`Keep`); "" for all.
     """
 
     test: BenchTest
@@ -94,6 +95,7 @@ class Job:
     window: tuple[int, int] | None = None
     companions: tuple[BenchTest, ...] = ()
     binary: Path | None = None
+    keep: str = ""
 
     @property
     def tests(self) -> tuple[BenchTest, ...]:
@@ -128,6 +130,7 @@ class Job:
         words += [f"HOSTILE={self.hostile}"] if self.hostile else []
         words += [f"MEMORY={self.memory}"] if self.memory else []
         words += ["TOGETHER=1"] if self.companions else []
+        words += [f"KEEP={self.keep}"] if self.keep else []
         return " ".join(words)
 
 
@@ -267,6 +270,7 @@ def command(job: Job, binary: Path, folder: Path, power_up: PowerUp | None = Non
         *(["+full=1"] if job.full else []),
         *([f"+hostile={job.hostile}"] if job.hostile else []),
         *([f"+memory={job.memory}"] if job.memory else []),
+        *([f"+keep={job.keep}"] if job.keep else []),
         *(power_up or job.power_ups[0]).arguments,
         *(f"+{argument}" for argument in job.plusargs),
     ]

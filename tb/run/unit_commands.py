@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from npu.commands.arguments import AddCommand, UsageError, names_in, positive
 from spec.configurations import USUAL, ChipParameters
 from tb.run import build, registry, runner, unit_times, units
-from tb.run.requests import add_common, check_simulator, print_result
+from tb.run.requests import add_common, add_keep, check_simulator, print_result, shrink_all
 from tb.run.together import run_all as in_one_process
 from tb.run.verilator import VerilatorError
 
@@ -82,13 +82,18 @@ def run_block(
     chip: ChipParameters = USUAL,
     full: bool = False,
     together: bool = False,
+    keep: str = "",
 ) -> BlockResult:
     """Build a block's model and run tests on it, `full` in their long form."""
     started = time.monotonic()
     configuration = units.UnitConfiguration(block=block, chip=chip)
     build.build(configuration)
     build_s = time.monotonic() - started
-    jobs = [runner.Job(test, configuration, seed, full=full) for test in tests for seed in seeds]
+    jobs = [
+        runner.Job(test, configuration, seed, full=full, keep=keep)
+        for test in tests
+        for seed in seeds
+    ]
     run_all = in_one_process if together else runner.run_all
     return BlockResult(block, build_s, run_all(jobs, 1, print_result))
 
@@ -113,14 +118,15 @@ def _unit(arguments: argparse.Namespace) -> int:
         unit_times.write_report(times)
         return 0
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
-    full, together = arguments.full, arguments.together
+    full, together, keep = arguments.full, arguments.together, arguments.keep
     with ThreadPoolExecutor(max_workers=arguments.jobs) as pool:
         results = list(
             pool.map(
-                lambda block: run_block(block, tests[block], seeds, chip, full, together),
+                lambda block: run_block(block, tests[block], seeds, chip, full, together, keep),
                 tests,
             )
         )
+    shrink_all(each for result in results for each in result.results)
     print(TABLE_HEAD)
     for result in results:
         print(result)
@@ -140,6 +146,7 @@ def add_commands(command: AddCommand) -> None:
         help="measure from an edited line to the verdict; build/reports/unit_times.json",
     )
     unit.add_argument("--seeds", type=positive, default=1, help="seeds per test")
+    add_keep(unit)
     unit.add_argument("--full", action="store_true", help="the long form of tests that have one")
     unit.add_argument(
         "--together", action="store_true", help="the tests of a block and seed in one process"

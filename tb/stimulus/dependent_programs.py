@@ -24,6 +24,7 @@ from spec.isa.operands import up
 from spec.regs import MachineStart
 from tb.bench.environment import INPUT, OUTPUT, PROGRAM, STREAM
 from tb.bench.memory import Memory
+from tb.bench.scenes import Keep, names_of
 from tb.stimulus import simple_cases
 from tb.stimulus.barriers import Hazard, Recorded, hazards, insert, weakest
 from tb.stimulus.gemm_cases import GemmSize, argmax_mode, build, classic, random_mode
@@ -117,6 +118,19 @@ class Draft:
             loop = (first, last) if first < last else None
         cases = (*self.cases[:number], *self.cases[number + 1 :])
         return replace(self, cases=cases, loop=loop)
+
+    @property
+    def names(self) -> list[str]:
+        """What its cases are called as parts of a scene."""
+        return names_of("p", self.cases)
+
+    def keeping(self, keep: Keep) -> Draft:
+        """Return the draft with some of its cases."""
+        draft = self
+        for number, name in reversed(list(enumerate(self.names))):
+            if keep.parts is not None and name not in keep.parts:
+                draft = draft.without(number)
+        return draft
 
     def join(self) -> tuple[list[Instruction], list[int], bytes]:
         """Return (words without barriers, number of the case of each word, stream)."""

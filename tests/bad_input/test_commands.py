@@ -52,6 +52,10 @@ REFUSED: list[tuple[list[str], str]] = [
         ["test", TEST, "--memory", "ddr5"],
         "npu test: argument --memory: invalid choice: 'ddr5' (choose from",
     ),
+    (
+        ["test", TEST, "--keep", "p3"],
+        "npu test: argument --keep: KEEP: given 'p3', allowed what a failing test prints: a scene,",
+    ),
     (["test", TEST, "test_gemm"], "npu: unrecognized arguments: test_gemm"),
     (
         ["test", TEST, "--seed", "0"],

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of dependent instructions: no race, no barrier too many or too strong, and shrinking."""
+"""Programs of dependent instructions: no race, no barrier too many or too strong."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -15,10 +13,10 @@ from golden.machine import ChipConfig, Machine, RunResult, StartState
 from spec.isa import Instruction, Opcode
 from tb.bench.environment import PROGRAM, STREAM
 from tb.bench.memory import Memory
+from tb.bench.scenes import Keep
 from tb.stimulus.barriers import MOST
 from tb.stimulus.dependent_programs import Dependent, Surroundings, complete, draw, looped
 from tb.stimulus.random_case import Case
-from tb.stimulus.shrink import shrink
 
 MEMORY_BYTES = 1 << 24
 
@@ -93,15 +91,13 @@ def test_a_loop_over_nothing_but_refused_words_goes_elsewhere() -> None:
     assert len(set(indices)) < len(indices)
 
 
-def test_shrinking() -> None:
-    """What is left are the cases that the failure needs."""
-    program, around = _drawn(1, loop=False)
-    opcodes = {word.opcode for word in program.words}
-    assert {Opcode.GEMM, Opcode.VEC} <= opcodes
-
-    async def fails(candidate: Dependent) -> str | None:
-        left = {word.opcode for word in candidate.words}
-        return "both are there" if {Opcode.GEMM, Opcode.VEC} <= left else None
-
-    text = asyncio.run(shrink(program, "", partial(complete, around), fails))
-    assert text.startswith("both are there\nshrunk to 2 cases:\n")
+def test_a_program_with_some_of_its_cases() -> None:
+    """The others are gone, what is left is legal and has barriers of its own."""
+    program, around = _drawn(1, loop=True)
+    kept = program.draft.keeping(Keep(0, ("p1", "p4")))
+    cases = program.draft.cases
+    assert kept.cases == (cases[1], cases[4])
+    assert program.draft.keeping(Keep(0)) == program.draft
+    shorter = complete(around, kept)
+    assert len(shorter.words) < len(program.words)
+    assert _run(around, shorter, shorter.words).error is None

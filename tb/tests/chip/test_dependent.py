@@ -9,22 +9,18 @@ what was drawn: hazards of each kind, barriers that leave work unfinished, resul
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 
 import cocotb
 import numpy as np
 
-from npu.asm import assemble
 from npu.driver.errors import DeviceError
 from spec.isa import Opcode
 from tb.bench.dut import Dut
-from tb.bench.environment import INPUT, Bench, full, reset
+from tb.bench.environment import Bench, full
 from tb.bench.knobs import Knobs
 from tb.bench.memory import Memory
-from tb.bench.scoreboard import MismatchError
-from tb.stimulus.dependent_programs import BASES, Dependent, Surroundings, complete, draw
-from tb.stimulus.random_case import loads
-from tb.stimulus.shrink import shrink
+from tb.bench.scenes import wanted
+from tb.stimulus.dependent_programs import Dependent, Surroundings, complete, draw
 
 TAGS = ("ld", "st", "gemm", "smx", "nrm", "vec", "random", "long")
 
@@ -45,38 +41,9 @@ async def _run(bench: Bench, program: Dependent) -> None:
     assert execution.finish.error is None, str(execution.finish.error)
 
 
-async def _failure(bench: Bench, program: Dependent) -> str | None:
-    """Run a program; return what was wrong with it."""
-    try:
-        await _run(bench, program)
-    except (MismatchError, DeviceError) as error:
-        if isinstance(error, DeviceError):
-            await reset(bench.dut)
-        return str(error)
-    return None
-
-
 async def _surroundings(bench: Bench) -> Surroundings:
     """Return what the next program finds."""
     return Surroundings(bench.config, Memory(bench.memory.snapshot()), await bench.sync())
-
-
-async def _put_back(bench: Bench, around: Surroundings) -> None:
-    """Give memory and SRAM the contents that a program found: a second run hides stale results."""
-    filling, _ = loads([(0, around.sram.tobytes())], bench.memory, INPUT)
-    start = bench.load([*filling, *assemble("END").instructions], bases=BASES)
-    await bench.chip.run(start, LIMIT)
-    bench.memory.data[:] = around.memory.data
-
-
-async def _shortest(bench: Bench, program: Dependent, failure: str, around: Surroundings) -> str:
-    """Return the shortest program found that fails like this one does."""
-
-    async def fails(shorter: Dependent) -> str | None:
-        await _put_back(bench, around)
-        return await _failure(bench, shorter)
-
-    return await shrink(program, failure, partial(complete, around), fails)
 
 
 def _memory(random: np.random.Generator) -> Knobs:
@@ -98,28 +65,34 @@ async def _run_all(dut: Dut, *, loop: bool) -> None:
     bench = await Bench.start(dut)
     hazards: Counter[str] = Counter()
     pairs, numbers, dull = set(), Counter[int](), 0.0
-    count = FULL if full() else PROGRAMS
-    for number in range(count):
-        knobs = _memory(bench.random)
+    scenes = wanted(FULL if full() else PROGRAMS)
+    count = len(scenes)
+    for keep in scenes:
+        random = np.random.default_rng((int(cocotb.RANDOM_SEED), loop, keep.scene))
+        knobs = _memory(random)
         await bench.set_knobs(knobs)
         around = await _surroundings(bench)
-        program = draw(bench.random, around, loop=loop)
+        whole = draw(random, around, loop=loop)
+        program = complete(around, whole.draft.keeping(keep)) if keep.parts else whole
         bench.memory.data[:] = around.memory.data  # with what the program has staged
-        failure = await _failure(bench, program)
-        if failure is not None:
-            text = await _shortest(bench, program, failure, around)
-            raise AssertionError(f"program {number} of {count}: {text}\n{knobs}")
+        bench.record_scene(keep, whole.draft.names, f"{program.text()}\n{knobs}")
+        try:
+            await _run(bench, program)
+        except (AssertionError, DeviceError) as error:
+            raise AssertionError(f"program {keep} of {count}: {error}") from error
         for (kind, older, younger), many in program.hazards.items():
             hazards[kind] += many
             pairs.add((older, younger))
         numbers.update(word.n for word in program.barriers)
         dull += program.dull / count
-        if loop:
+        if loop and keep.parts is None:
             assert Opcode.LOOP in {word.opcode for word in program.words}
     dut._log.info(
         "%d programs: hazards %s over %d pairs of engines, barriers by number %s, %.1f %% dull",
         *(count, dict(hazards), len(pairs), dict(numbers), 100 * dull),
     )
+    if count == 1:
+        return  # one that was asked for
     assert min(hazards[kind] for kind in ("RAW", "WAR", "WAW")) >= 5 * count, hazards
     assert len(pairs) >= 30, f"hazards only between {sorted(pairs)}"
     assert numbers.total() >= 8 * count, f"{numbers.total()} barriers"

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All front doors at once: a random program, random descriptors, a random list of instructions.
+
+The program, which the ring may launch, uses every engine, weight format and the K/V cache; ring and
+coprocessor work beside it on a memory that is often hostile. Registers, scratchpad, SRAM, memory,
+and each answer of the coprocessor are compared with the model of the whole chip.
+"""
+
+from __future__ import annotations
+
+import cocotb
+import numpy as np
+
+from npu.driver.errors import DeviceError
+from tb.bench.dut import Dut
+from tb.bench.environment import Bench, full
+from tb.bench.memory import Memory
+from tb.bench.scenes import wanted
+from tb.stimulus.dependent_programs import Surroundings
+from tb.tests.chip.mixed_scenes import describe_mixed, draw_mixed, run_mixed
+
+TAGS = ("seq", "cmd", "cop", "random", "long")
+
+COP_SOURCES = (2, 3)
+
+SCENES, FULL = 60, 1000
+"""Scenes of the test, and of its long form."""
+
+
+@cocotb.test
+async def test_mixed(dut: Dut) -> None:
+    """Random scenes leave what golden says, at every door."""
+    bench = await Bench.start(dut)
+    scratch_bytes = int(str(cocotb.plusargs["scratch_bytes"]))
+    for keep in wanted(FULL if full() else SCENES):
+        random = np.random.default_rng((int(cocotb.RANDOM_SEED), keep.scene))
+        around = Surroundings(bench.config, Memory(bench.memory.snapshot()), await bench.sync())
+        whole = draw_mixed(random, around, scratch_bytes)
+        scene = whole.keeping(keep)
+        bench.memory.data[:] = around.memory.data  # with what the program has staged
+        bench.record_scene(keep, whole.parts, describe_mixed(scene, around))
+        try:
+            await run_mixed(bench, scene, around)
+        except (AssertionError, DeviceError) as error:
+            raise AssertionError(f"scene {keep}: {error}") from error
