@@ -137,10 +137,16 @@ def plan_from(files: dict[str, bytes], place: str = "plan") -> Plan:
     except EntryError as error:
         raise PlanFileError(f"{place}/{PLAN}: {error}") from None
     except GraphError as error:
-        text = f"graph: given one with {error}, allowed what npu compile wrote"
+        text = f"graph: given one with {_brief(str(error))}, allowed what npu compile wrote"
         raise PlanFileError(f"{place}/{IMAGE}: {text}") from None
     except PackError as error:
         raise PlanFileError(str(error)) from None
+
+
+def _brief(text: str, most: int = 500) -> str:
+    """Return a text without its middle if names of strangers make it long."""
+    half = most // 2
+    return text if len(text) <= most else f"{text[:half]} ... {text[-half:]}"
 
 
 def _record(data: bytes, place: str) -> object:

@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper, shape_inference
 
 from npu.graph.form import Array, Element, Graph, GraphError, Operation, TensorType
 from npu.graph.host_evaluators import EVALUATORS, Run
-from npu.graph.importers.onnx_load import needs, nodes_of, tensors_of
+from npu.graph.importers.onnx_load import LAST, needs, nodes_of, tensors_of
 from npu.graph.importers.onnx_node import element_of
 from npu.graph.importers.onnx_run import Runner, arrays, runner
 
@@ -46,6 +46,11 @@ def _model(
     return helper.make_model(graph, opset_imports=imports)
 
 
+def _standard(domain: str) -> str:
+    """Return a domain by the one of the standard's two names that onnx knows."""
+    return "" if domain == "ai.onnx" else domain
+
+
 def model_of(graph: Graph, operation: Operation) -> onnx.ModelProto:
     """Return the model that evaluates an operation, made anew from operator and attributes.
 
@@ -65,10 +70,16 @@ def model_of(graph: Graph, operation: Operation) -> onnx.ModelProto:
         given = ", ".join(one.op_type for one in found.graph.node[:4]) or "none"
         raise GraphError(f"a payload with nodes {given}, allowed one {operation['operator']}")
     (node,) = found.graph.node
+    versions = {_standard(one.domain): one.version for one in found.opset_import}
     for one in nodes_of(node):
-        domain = "" if one.domain == "ai.onnx" else one.domain
-        if not onnx.defs.has(one.op_type, domain=domain):
-            raise GraphError(f"operator {one.domain}.{one.op_type}, allowed those of onnx")
+        domain = _standard(one.domain)
+        version = versions.get(domain, 0)
+        known = version <= LAST or domain != ""
+        if not (known and onnx.defs.has(one.op_type, version, domain)):
+            raise GraphError(
+                f"operator {one.domain}.{one.op_type} of operator set {version}, "
+                "allowed those of onnx"
+            )
     for tensor in tensors_of([node]):
         if tensor.data_location != onnx.TensorProto.DEFAULT or tensor.external_data:
             raise GraphError(f"tensor {tensor.name!r} with data elsewhere, allowed inside")

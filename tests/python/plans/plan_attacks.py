@@ -239,6 +239,12 @@ def _onnx_payloads(draw: random.Random) -> Iterator[tuple[str, bytes, str]]:
         bits[draw.randrange(len(bits))] ^= 1 << draw.randrange(8)
     yield "flipped bits", bytes(bits), ""
     yield "cut off", honest[: draw.randrange(len(honest))], ""
+    bare = onnx.ModelProto()
+    bare.ParseFromString(honest)
+    bare.opset_import[0].version = 9999
+    yield "a far operator set", bare.SerializeToString(), ""
+    del bare.opset_import[:]
+    yield "no operator set", bare.SerializeToString(), ""
     yield "anything", draw.randbytes(draw.choice([0, 1, 100, 100_000])), ""
     yield "another framework", _carried("jax"), ""
 
@@ -336,7 +342,8 @@ def _jax_payloads(draw: random.Random) -> Iterator[tuple[str, bytes, str]]:
     yield "another module", honest.replace(b"module", b"module @x", 1), ""
     at = draw.randrange(len(honest))
     yield "a letter less", honest[:at] + honest[at + 1 :], ""
-    yield "another letter", honest[:at] + bytes([draw.randrange(32, 127)]) + honest[at + 1 :], ""
+    other = draw.choice([letter for letter in range(32, 127) if letter != honest[at]])
+    yield "another letter", honest[:at] + bytes([other]) + honest[at + 1 :], ""
     yield "cut off", honest[:at], ""
     yield "bytecode", b"ML\xefR" + draw.randbytes(200), ""
     yield "another framework", _carried("onnx"), ""

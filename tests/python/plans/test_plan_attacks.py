@@ -19,11 +19,22 @@ from npu.commands.last_resort import Refusal
 from npu.graph import host_process
 from npu.graph.evaluate import evaluate
 from npu.graph.form import Attribute, Element, Graph, GraphError, Operation, Tensor, TensorType
-from npu.runtime.plan_files import plan_from
+from npu.image import unpack
+from npu.runtime.plan_files import GRAPH, IMAGE, PlanFileError, plan_from
 from spec.paths import DOCS
 from tests.python.plans.plan_attacks import BASES, base, campaign, kinds
+from tests.python.plans.plan_damage import resealed
 
 SAMPLE = 200
+
+
+def test_a_long_name_in_a_graph_is_not_told_whole() -> None:
+    """The message stays a line that one can read."""
+    files = base("onnx")
+    text = unpack(files[IMAGE]).sections[GRAPH].decode() + f"output %{'x' * 3000}\n"
+    with pytest.raises(PlanFileError) as refused:
+        plan_from(resealed(files, GRAPH, text.encode()))
+    assert "graph: given one with" in str(refused.value) and len(str(refused.value)) < 700
 
 
 def test_plans_of_strangers_do_no_harm(tmp_path: Path) -> None:
