@@ -5,6 +5,7 @@ SIM ?= verilator
 TESTCASE ?=
 BLOCK ?=
 BLOCKS ?=
+PROOF ?=
 ECP5 ?=
 RAISE ?=
 SEED ?= 1
@@ -50,7 +51,7 @@ VENV := .venv/bin/python
 
 # What a user gives is text, neither make's nor the shell's to read: each is taken as it stands and
 # reaches the commands through the environment, as "$$NAME".
-GIVEN := SIM TESTCASE BLOCK BLOCKS ECP5 RAISE SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM MODEL PROMPT PROMPTS BATCH SPECULATE QUESTION \
+GIVEN := SIM TESTCASE BLOCK BLOCKS PROOF ECP5 RAISE SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM MODEL PROMPT PROMPTS BATCH SPECULATE QUESTION \
   SYSTEM WEIGHTS ACCEPT_LOSS CONTEXT PROGRAM INPUT TOKENS TEMPERATURE TOP_K ON TIER FILTER LIST COV HOSTILE MEMORY KEEP \
   RESUME CHANGED SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
@@ -163,6 +164,10 @@ waves: setup ## record the waves of TESTCASE, of a block too: build/waves/NAME.f
 synth: ## synthesise every block with yosys; LUT, FF, DSP, memory bits (BLOCKS= names, comma list)
 	@"$$PYTHON" dev/bootstrap.py synth
 	@$(CLI) synth -j "$$JOBS" "$$BLOCKS"
+
+formal: ## prove rules of control and protocols for all time, each with a fault that is refuted (PROOF= names)
+	@"$$PYTHON" dev/bootstrap.py synth
+	@$(CLI) formal -j "$$JOBS" "$$PROOF"
 
 timing: ## levels of logic of every block and of whole chips, against bars (BLOCKS= names; ECP5=1: on that FPGA, too)
 	@"$$PYTHON" dev/bootstrap.py synth $(if $(ECP5),ecp5)

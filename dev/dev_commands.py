@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of `npu` for developers: cop-sweep, faults, synth, quality, lint."""
+"""The commands of `npu` for developers: cop-sweep, faults, synth, formal, quality, lint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from dev import faults, lint, proofs, quality_folder, quality_pages, rtl_sizes, synth, yosys
+from dev import faults, formal, lint, proofs, quality_folder, quality_pages, rtl_sizes, synth, yosys
 from npu.commands import build_folder
 from npu.commands.arguments import AddCommand, UsageError, add_weights, names_in, positive
 from npu.commands.consoles import printed
@@ -107,6 +107,20 @@ def _synth(arguments: argparse.Namespace) -> int:
     return 1 if refused or missing else 0
 
 
+def _formal(arguments: argparse.Namespace) -> int:
+    """Prove rules of control and protocols for all time; build/reports/formal.json."""
+    chosen = formal.chosen(names_in(arguments.proofs))
+    build.generate()
+    print(f"yosys {yosys.tool_version()}, {len(chosen)} proofs")
+    print(f"{'proof':32} {'seconds':>7}  verdict")
+    verdicts = formal.prove(chosen, arguments.jobs, lambda found: print(found, flush=True))
+    if not arguments.proofs:
+        formal.write_report(verdicts)
+    held = sum(verdict.holds for verdict in verdicts)
+    print(f"{held} of {len(verdicts)} proofs hold, and the fault of each is refuted")
+    return 1 if held < len(verdicts) else 0
+
+
 def _cop_sweep(arguments: argparse.Namespace) -> int:
     """Compare the coprocessor's datapath with references; build/reports/cop_sweep.json."""
     names = names_in(arguments.functions) or list(model.FUNCTIONS)
@@ -184,6 +198,11 @@ def add_commands(command: AddCommand) -> None:
         action="store_true",
         help="write these figures into docs/synthesis.md and docs/rtl",
     )
+    proved = command("formal", _formal)
+    proved.add_argument(
+        "proofs", nargs="?", default="", help="proofs or checkers, comma list; default all"
+    )
+    proved.add_argument("-j", "--jobs", type=positive, default=1, help="proofs side by side")
     swept = command("cop-sweep", _cop_sweep)
     swept.add_argument("functions", nargs="?", default="", help="names, comma list; default all")
     swept.add_argument(

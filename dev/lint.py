@@ -42,6 +42,7 @@ GENERATORS = {
     "registers": "spec.regs.generate",
     "command port": "dev.command_page",
     "sizes of blocks": "dev.rtl_sizes",
+    "proofs": "dev.formal_page",
     "weight formats": "dev.formats_page",
     "operations of graphs": "dev.graphs_page",
     "operators of the library": "dev.operators_page",

@@ -22,7 +22,7 @@ COMMANDS = (
     *("evaluate", "profile", "embed"),
     *("waves", "test", "pytest", "build", "run", "operator", "unit", "soc", "firmware"),
     *("bench", "bench-docs", "regress", "report"),
-    *("cop-sweep", "faults", "synth", "timing", "quality", "lint", "format", "gen"),
+    *("cop-sweep", "faults", "synth", "formal", "timing", "quality", "lint", "format", "gen"),
 )
 """In the order of the help."""
 

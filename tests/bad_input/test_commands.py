@@ -208,6 +208,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["bench-docs", "--raise", ","], "npu: given ',', allowed names separated by commas"),
     (["report", "--run", "0"], "npu report: argument --run: given '0', allowed whole"),
     (["cop-sweep", "nonsense"], "npu: given 'nonsense', allowed "),
+    (["formal", "axi_reed"], "npu: no proof is called 'axi_reed'; near: axi_read"),
     (["synth", "nonsense"], "npu: given 'nonsense', allowed "),
     (["timing", "nonsense"], "npu: given 'nonsense', allowed "),
     (["quality", "nonsense"], "npu: given 'nonsense', allowed gpt2-tiny, "),
