@@ -25,7 +25,7 @@ class Minifloat:
     exponent: int
     mantissa: int
     top: int
-    reserved: bool = False
+    reserved: bool
 
     @property
     def sign(self) -> int:
