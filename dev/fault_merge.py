@@ -69,7 +69,8 @@ _LISTS = (
     ModuleDeclarationSyntax,
 )
 """Nodes whose children are statements or members, any number of them; packages are modules."""
-_INPUT = re.compile(r"\w+_n?i")
+INPUT = re.compile(r"\w+_n?i")
+"""Ports that are inputs, by their names."""
 _PLAIN_NAME = re.compile(r"[\w.]+")
 
 
@@ -228,7 +229,7 @@ class _Walk:
         """Choose what an input is connected with; only a plain name has its width by itself."""
         if old.name.valueText != new.name.valueText or not (old.expr and new.expr):
             return None
-        if not _INPUT.fullmatch(old.name.valueText):
+        if not INPUT.fullmatch(old.name.valueText):
             return None
         if not _PLAIN_NAME.fullmatch(self.original.text(old.expr)):
             return None

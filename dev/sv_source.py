@@ -70,6 +70,24 @@ class SvSource:
         start, end = span(piece)
         return self._bytes[start:end].decode()
 
+    @property
+    def lines(self) -> int:
+        """How many lines the file has."""
+        return self._bytes.count(b"\n")
+
+    def line(self, number: int) -> str:
+        """Return a line, numbered from 1."""
+        return self._bytes.decode().splitlines()[number - 1]
+
+    def slice(self, start: int, end: int) -> str:
+        """Return the text between two offsets."""
+        return self._bytes[start:end].decode()
+
+    def line_of(self, offset: int) -> tuple[int, int]:
+        """Return line and column of a byte, both from 1."""
+        before = self._bytes[:offset]
+        return before.count(b"\n") + 1, offset - before.rfind(b"\n")
+
     def edited(self, edits: Iterable[Edit]) -> str:
         """Return the file with all edits, equal ones once; of two at one place the first leads."""
         marks = []
@@ -132,7 +150,7 @@ def assigned(piece: Piece) -> set[str]:
     return found
 
 
-def _decides_early(node: SyntaxNode) -> list[Piece]:
+def decides_early(node: SyntaxNode) -> list[Piece]:
     """Return what of a node is evaluated before the simulation runs."""
     if isinstance(node, _CONSTANT):
         return [node]
@@ -152,7 +170,7 @@ def constant_functions(sources: Iterable[SvSource]) -> frozenset[str]:
             if isinstance(node, FunctionDeclarationSyntax):
                 name = source.text(node.prototype.name).strip()
                 uses.setdefault(name, set()).update(names(node))
-            for piece in _decides_early(node):
+            for piece in decides_early(node):
                 early |= names(piece)
     found: set[str] = set()
     while early:

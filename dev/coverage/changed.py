@@ -37,20 +37,49 @@ def changed_lines(base: str, recorded: str, root: Path = ROOT) -> dict[Path, set
     Raises:
         CoverageError: git does not know `base` or `recorded`.
     """
-    for name in (base, recorded):
-        if _git(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") is None:
-            raise CoverageError(f"given {name!r}, git knows no such branch or commit in {root}")
-    begun = (_git(root, "merge-base", base, "HEAD") or "").strip()
-    if not begun:
-        raise CoverageError(f"given {base!r}, which has no commit in common with HEAD")
-    names = _git(root, "diff", "--name-only", "--no-renames", "-z", begun) or ""
-    new = _git(root, "ls-files", "--others", "--exclude-standard", "-z") or ""
-    found = {Path(name): set[int]() for name in (names + new).split("\0") if name}
+    begun, found = _begun(base, root)
+    _check(recorded, root)
     _add(found, _git(root, *_DIFF, recorded) or "", old=True)
     if _git(root, "merge-base", "--is-ancestor", recorded, begun) is None:
         # Recorded during the work: what it had changed by then counts as well.
         _add(found, _git(root, *_DIFF, begun, recorded) or "", old=False)
     return found
+
+
+def lines_since(base: str, root: Path = ROOT) -> dict[Path, set[int]]:
+    """Return what differs from where the work began, with lines as they are in the worktree.
+
+    Args:
+        base: a branch or commit, such as "main"; the work began where HEAD left it.
+        root: the folder of the repository.
+
+    Returns:
+        files, with the lines that are new or changed, from 1; a file that git does not know yet has
+        none.
+
+    Raises:
+        CoverageError: git does not know `base`.
+    """
+    begun, found = _begun(base, root)
+    _add(found, _git(root, *_DIFF, begun) or "", old=False)
+    return found
+
+
+def _check(name: str, root: Path) -> None:
+    """Raise CoverageError unless git knows a branch or commit."""
+    if _git(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") is None:
+        raise CoverageError(f"given {name!r}, git knows no such branch or commit in {root}")
+
+
+def _begun(base: str, root: Path) -> tuple[str, dict[Path, set[int]]]:
+    """Return the commit where the work began, and the files that differ from it, without lines."""
+    _check(base, root)
+    begun = (_git(root, "merge-base", base, "HEAD") or "").strip()
+    if not begun:
+        raise CoverageError(f"given {base!r}, which has no commit in common with HEAD")
+    names = _git(root, "diff", "--name-only", "--no-renames", "-z", begun) or ""
+    new = _git(root, "ls-files", "--others", "--exclude-standard", "-z") or ""
+    return begun, {Path(name): set[int]() for name in (names + new).split("\0") if name}
 
 
 _DIFF = ("diff", "-U0", "--no-renames", "--no-color", "--no-ext-diff", "--no-prefix")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spec.paths import PACKAGES, ROOT
@@ -37,19 +38,19 @@ def _git(*words: str) -> bytes | None:
     return run.stdout if run.returncode == 0 else None
 
 
-def _files() -> list[str]:
-    listed = _git("ls-files", "-z", "-co", "--exclude-standard", *HOMES, *FILES)
+def _files(homes: Sequence[str]) -> list[str]:
+    listed = _git("ls-files", "-z", "-co", "--exclude-standard", *homes, *FILES)
     if listed is not None:
         return sorted(filter(None, listed.decode().split("\0")))
-    homes = [path for home in HOMES for path in (ROOT / home).rglob("*") if path.is_file()]
-    names = [str(path.relative_to(ROOT)) for path in homes if "__pycache__" not in path.parts]
+    paths = [path for home in homes for path in (ROOT / home).rglob("*") if path.is_file()]
+    names = [str(path.relative_to(ROOT)) for path in paths if "__pycache__" not in path.parts]
     return sorted([*names, *FILES])
 
 
-def read() -> Tree:
-    """Return the sources as they are now."""
+def read(homes: Sequence[str] = HOMES) -> Tree:
+    """Return the sources as they are now, with the digest of what is in some folders."""
     digest = hashlib.sha256()
-    for name in _files():
+    for name in _files(homes):
         path = ROOT / name
         if path.is_file():
             digest.update(name.encode())

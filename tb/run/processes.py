@@ -34,12 +34,12 @@ def start(
     return process
 
 
-def wait(process: subprocess.Popen[bytes]) -> int | str:
+def wait(process: subprocess.Popen[bytes], limit_s: float = TIME_LIMIT_S) -> int | str:
     """Wait for the end of a process; return its exit status, or why there is none."""
     try:
-        return process.wait(TIME_LIMIT_S)
+        return process.wait(limit_s)
     except subprocess.TimeoutExpired:
-        return f"no end within {TIME_LIMIT_S} s"
+        return f"no end within {limit_s:.0f} s"
     finally:
         kill(process)
 

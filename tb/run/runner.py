@@ -81,6 +81,8 @@ class Job:
         full: whether tests with a long form run it (`make regress` does).
         plusargs: more arguments of the simulation, without the plus sign.
         keep: the scene of a random test that runs, and which of its parts (`Keep`); "" for all.
+        limit_s: wall-clock limit of the process.
+        until_failure: whether a process of several tests ends with the first that fails.
     """
 
     test: BenchTest
@@ -96,6 +98,8 @@ class Job:
     companions: tuple[BenchTest, ...] = ()
     binary: Path | None = None
     keep: str = ""
+    limit_s: float = processes.TIME_LIMIT_S
+    until_failure: bool = False
 
     @property
     def tests(self) -> tuple[BenchTest, ...]:
@@ -181,6 +185,7 @@ def _environment(job: Job) -> dict[str, str]:
         "COCOTB_RANDOM_SEED": str(job.seed),
         "COCOTB_RESULTS_FILE": str(job.folder / "results.xml"),
         "COCOTB_TRUST_INERTIAL_WRITES": "1",
+        "COCOTB_MAX_FAILURES": str(int(job.until_failure)),
         "COCOTB_ANSI_OUTPUT": "0",
         "TOPLEVEL_LANG": "verilog",
     }
@@ -234,9 +239,13 @@ def cycles_of(cases: Iterable[ElementTree.Element]) -> int:
     A test starts the bench at the next cycle: only whole ones count, so that the number is the same
     behind another test, which may have ended within a cycle.
     """
-    return sum(
-        _time(case, "stop") // CLOCK_NS + -_time(case, "start") // CLOCK_NS for case in cases
-    )
+    spans = map(span_of, cases)
+    return sum(stop // CLOCK_NS + -start // CLOCK_NS for start, stop in spans)
+
+
+def span_of(case: ElementTree.Element) -> tuple[int, int]:
+    """Return the simulated time at the start and at the stop of a test of a report, in ns."""
+    return _time(case, "start"), _time(case, "stop")
 
 
 def _time(case: ElementTree.Element, what: str) -> int:
@@ -352,7 +361,7 @@ def _simulate(job: Job, power_up: PowerUp) -> TestResult:
 def simulate(job: Job, power_up: PowerUp) -> int | str:
     """Run one simulation in an empty folder and return its exit status, or why there is none."""
     prepare(job)
-    return processes.wait(launch(job, power_up))
+    return processes.wait(launch(job, power_up), job.limit_s)
 
 
 def run_all(

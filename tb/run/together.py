@@ -30,11 +30,11 @@ def run(job: Job) -> list[TestResult]:
         the results of those that have run; an error of the simulator keeps the others from it. The
         seconds of each are its own, without the start of the simulator.
     """
-    return _results(job, simulate(job, job.power_ups[0]))
+    return results_of(job, simulate(job, job.power_ups[0]))
 
 
-def _results(job: Job, status: int | str) -> list[TestResult]:
-    """Say how the tests of one process ended, as far as they have run.
+def results_of(job: Job, status: int | str) -> list[TestResult]:
+    """Say how the tests of one process ended that ended with `status`, as far as they have run.
 
     An error of the simulator is that of the first test that has not passed. One that came after
     all tests had passed belongs to none of them, so none has run.
