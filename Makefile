@@ -43,6 +43,10 @@ SHARD ?=
 SCHEDULER ?=
 TOGETHER ?=
 SKIPPED ?=
+COUNT ?=
+DRAW ?=
+MUTANTS ?=
+COMMON ?=
 ifeq ($(origin JOBS),undefined)
 JOBS := $(shell nproc 2>/dev/null || echo 1)
 endif
@@ -53,7 +57,7 @@ VENV := .venv/bin/python
 # reaches the commands through the environment, as "$$NAME".
 GIVEN := SIM TESTCASE BLOCK BLOCKS PROOF ECP5 RAISE SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM MODEL PROMPT PROMPTS BATCH SPECULATE QUESTION \
   SYSTEM WEIGHTS ACCEPT_LOSS CONTEXT PROGRAM INPUT TOKENS TEMPERATURE TOP_K ON TIER FILTER LIST COV HOSTILE MEMORY KEEP \
-  RESUME CHANGED SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
+  COUNT DRAW MUTANTS COMMON RESUME CHANGED SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
 export $(GIVEN)
 # What leads a Python away from its packages, takes its assertions out, or has it compile every file
@@ -84,7 +88,7 @@ REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "
   $(if $(LIST),--list) $(if $(COV),--cov) $(if $(RESUME),--resume)
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run unit test generate chat profile soc bench bench-docs synth timing oracles quality regress report nightly faults waves lint format gen list clean
+.PHONY: help setup run unit test generate chat profile soc bench bench-docs synth timing oracles quality regress report nightly faults mutation waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
@@ -157,6 +161,11 @@ nightly: ## what takes minutes: all benchmarks, ResNet-50 on the RTL against gol
 
 faults: setup ## plant all faults of faults/ in one model; each must turn its test red
 	@$(CLI) faults $(RUN_OPTIONS)
+
+mutation: ## draw small faults of the RTL and say which no test notices: [COUNT=600 DRAW=commit CHANGED=main MUTANTS=names SEEDS=]; COMMON=1: of the common sources
+	@"$$PYTHON" dev/bootstrap.py $(TEST_GROUPS)
+	@$(CLI) mutation $(RUN_OPTIONS) $(if $(SEEDS),--seeds "$$SEEDS") $(if $(COUNT),--count "$$COUNT") \
+	  --draw "$$DRAW" --changed "$$CHANGED" $(if $(COMMON),--common) "$$MUTANTS"
 
 waves: setup ## record the waves of TESTCASE, of a block too: build/waves/NAME.fst and NAME.gtkw
 	@$(CLI) waves $(RUN_OPTIONS) $(if $(FULL),--full) --keep "$$KEEP" "$$TESTCASE"

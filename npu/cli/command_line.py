@@ -22,7 +22,8 @@ COMMANDS = (
     *("evaluate", "profile", "embed"),
     *("waves", "test", "pytest", "build", "run", "operator", "unit", "soc", "firmware"),
     *("bench", "bench-docs", "regress", "report"),
-    *("cop-sweep", "faults", "synth", "formal", "timing", "quality", "lint", "format", "gen"),
+    *("cop-sweep", "faults", "mutation", "synth", "formal", "timing", "quality"),
+    *("lint", "format", "gen"),
 )
 """In the order of the help."""
 
@@ -90,6 +91,10 @@ def home_of(command: str) -> Home:
             from dev.regression import command as regress_command
 
             return regress_command
+        case "mutation":
+            from dev import mutation_commands
+
+            return mutation_commands
         case "timing":
             from dev import timing_commands
 

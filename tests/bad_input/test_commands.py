@@ -127,6 +127,13 @@ REFUSED: list[tuple[list[str], str]] = [
     (["faults", "nonsense"], "npu: no fault is called nonsense; see faults/"),
     (["faults", "01-rounding-truncates,nonsense"], "npu: no fault is called nonsense; see fau"),
     (["faults", "--sim", "vcs"], "npu: SIM=vcs: only SIM=verilator is supported"),
+    (["mutation", "npu_fetsh"], "npu: MUTANTS: given 'npu_fetsh', no file of rtl/ is called npu_"),
+    (["mutation", ","], "npu: given ',', allowed names separated by commas or blanks"),
+    (["mutation", "--count", "0"], "npu mutation: argument --count: given '0', allowed whole"),
+    (["mutation", "--changed", "nowhere"], "npu: given 'nowhere', git knows no such branch or co"),
+    (["mutation", "--sim", "vcs"], "npu: SIM=vcs: only SIM=verilator is supported"),
+    (["mutation", "--tests", "test_gem"], "npu: no test is called 'test_gem'; near: test_gemm"),
+    (["mutation", "--common", "golden/fixd.py"], "npu: MUTANTS: given 'golden/fixd.py', no common"),
     (["build", "slow"], "npu build: argument kind: invalid choice: 'slow' (choose from"),
     (
         ["build", "--config", "A16"],

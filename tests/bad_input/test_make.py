@@ -17,7 +17,18 @@ from spec.paths import ROOT
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 GIVEN = re.findall(r"^(\w+) (?:\?=|:= \$\(shell)", MAKEFILE, re.M)
 TARGETS = re.findall(r"^([a-z-]+):.*##", MAKEFILE, re.M)
-SWITCHES = {"FULL", "DEBUG", "ACCEPT_LOSS", "LIST", "COV", "RESUME", "TOGETHER", "SKIPPED", "ECP5"}
+SWITCHES = {
+    "FULL",
+    "DEBUG",
+    "ACCEPT_LOSS",
+    "LIST",
+    "COV",
+    "RESUME",
+    "TOGETHER",
+    "SKIPPED",
+    "ECP5",
+    "COMMON",
+}
 """Those of which only whether they are given counts."""
 PROGRAMS = {"PYTHON", "VENV"}
 NASTY = (
