@@ -121,3 +121,10 @@ def test_wrap32() -> None:
     x = np.array([0, -1, (1 << 31) - 1, 1 << 31, (1 << 32) + 7, -(1 << 31) - 1, INT64_MIN])
     expected = [0, -1, (1 << 31) - 1, -(1 << 31), 7, (1 << 31) - 1, 0]
     assert wrap32(x).tolist() == expected
+
+
+@pytest.mark.parametrize(("x", "place"), [(1, 0), (2, 1), (3, 1), (4, 2), (2**62, 62)])
+def test_leading_bit_of_one_number(x: int, place: int) -> None:
+    """From one on, as an int and in an array."""
+    assert msb(x) == place
+    assert msb(np.array([x])).tolist() == [place]
