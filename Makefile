@@ -79,7 +79,7 @@ WRITING = --weights "$$WEIGHTS" --tokens "$$TOKENS" --temperature "$$TEMPERATURE
   --seed "$$SEED" --on "$$ON" $(CHIP) $(ACCEPT) $(ROOM) $(if $(BATCH),--batch "$$BATCH") $(if $(SPECULATE),--speculate "$$SPECULATE")
 
 # What tests need, but for whole frameworks (make oracles); about a minute to install, 850 MB.
-TEST_GROUPS = cluster emulator graphs report synth
+TEST_GROUPS = cluster emulator graphs ip report synth
 SUITE_GROUPS = published sentences
 ORACLE_GROUPS = metrics oracles published
 REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "$$SHARD" \
@@ -88,7 +88,7 @@ REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "
   $(if $(LIST),--list) $(if $(COV),--cov) $(if $(RESUME),--resume)
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run unit test generate chat profile soc bench bench-docs synth timing oracles quality regress report nightly faults mutation waves lint format gen list clean
+.PHONY: help setup run unit test generate chat profile soc bench bench-docs synth formal timing ip oracles quality regress report nightly faults mutation waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
@@ -181,6 +181,10 @@ formal: ## prove rules of control and protocols for all time, each with a fault 
 timing: ## levels of logic of every block and of whole chips, against bars (BLOCKS= names; ECP5=1: on that FPGA, too)
 	@"$$PYTHON" dev/bootstrap.py synth $(if $(ECP5),ecp5)
 	@$(CLI) timing -j "$$JOBS" $(if $(ECP5),--ecp5) "$$BLOCKS"
+
+ip: ## pack a chip for other tools and a SoC: archive in build/ip (CONFIG=a16)
+	@"$$PYTHON" dev/bootstrap.py ip
+	@$(CLI) ip $(CHIP)
 
 lint: ## check style and types of SystemVerilog and Python, import rules, generated files
 	@"$$PYTHON" dev/bootstrap.py lint

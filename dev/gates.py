@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dev import synth, yosys
+from dev import constraints, synth, yosys
 from dev.yosys import SynthesisError
 from spec.paths import BUILD, ROOT
 from tb.run import sources
@@ -107,11 +107,7 @@ TIMING = """
 read_liberty {liberty}
 read_verilog {folder}/net.v
 link_design {top}
-create_clock -name clk -period {period} [get_ports clk_i]
-catch {{set_false_path -from [get_ports rst_ni]}}
-set_input_delay 0 -clock clk [all_inputs]
-set_output_delay 0 -clock clk [all_outputs]
-report_checks -path_delay max -digits 3
+{constraints}report_checks -path_delay max -digits 3
 exit
 """
 PERIOD = 100.0
@@ -159,7 +155,10 @@ def measure(
     files = sources.closure(block.top, paths)
     text = SCRIPT.format(**synth.words(block, files, own), liberty=LIBERTY)
     timing = TIMING.format(
-        liberty=LIBERTY, folder=own.relative_to(ROOT), top=block.top, period=PERIOD
+        liberty=LIBERTY,
+        folder=own.relative_to(ROOT),
+        top=block.top,
+        constraints=constraints.sdc(str(PERIOD)),
     )
 
     def make() -> dict[str, Any]:

@@ -22,7 +22,7 @@ COMMANDS = (
     *("evaluate", "profile", "embed"),
     *("waves", "test", "pytest", "build", "run", "operator", "unit", "soc", "firmware"),
     *("bench", "bench-docs", "regress", "report"),
-    *("cop-sweep", "faults", "mutation", "synth", "formal", "timing", "quality"),
+    *("cop-sweep", "faults", "mutation", "synth", "formal", "timing", "ip", "quality"),
     *("lint", "format", "gen"),
 )
 """In the order of the help."""
@@ -99,6 +99,10 @@ def home_of(command: str) -> Home:
             from dev import timing_commands
 
             return timing_commands
+        case "ip":
+            from dev.ip import ip_commands
+
+            return ip_commands
         case "report":
             from dev.report import report_commands
 

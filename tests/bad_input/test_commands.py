@@ -218,6 +218,10 @@ REFUSED: list[tuple[list[str], str]] = [
     (["formal", "axi_reed"], "npu: no proof is called 'axi_reed'; near: axi_read"),
     (["synth", "nonsense"], "npu: given 'nonsense', allowed "),
     (["timing", "nonsense"], "npu: given 'nonsense', allowed "),
+    (
+        ["ip", "--config", "a64"],
+        "npu ip: argument --config: given 'a64', allowed a16, a4, a8, a32, a16-int8",
+    ),
     (["quality", "nonsense"], "npu: given 'nonsense', allowed gpt2-tiny, "),
     (["quality", "--publish", "--tokens", "9"], "npu: --publish: given a part, allowed all"),
     (["lint", "more"], "npu: unrecognized arguments: more"),

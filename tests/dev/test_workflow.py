@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from dev.regression import command
 from npu.cli.command_line import COMMANDS
