@@ -44,8 +44,11 @@ SMOKE = "tessera_smoke"
 MACHINE = "tessera_machine"
 FAST = ("-CFLAGS -O0",)
 """Options of Verilator: the bench is short, so that compiling takes longer than running it."""
-PACKAGES = ("npu_regs.h", "npu_descriptors.h")
-"""Headers of the firmware that a release has."""
+HEADERS = tuple(
+    ROOT / "firmware" / "include" / name for name in ("npu_regs.h", "npu_descriptors.h")
+)
+BRINGUP = ROOT / "firmware" / "bringup"
+"""The first program of a host."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +99,11 @@ def contents(release: Release) -> dict[str, str]:
     wrapper = top_ports.of_wrapper(ports)
     design["rtl/tessera.v"] = _filled("tessera.v.j2", release, ports=wrapper, tied=_tied(ports))
     names = [*design]
-    bench = _bench(release, wrapper)
+    smoke = _smoke(release, wrapper)
+    bench = {name: text for name, text in smoke.items() if name.endswith(".sv")}
     made = {
         **design,
-        **bench,
+        **smoke,
         "tessera.vlt": _waivers(),
         "tessera.f": _list(release, ["tessera.vlt", *names]),
         "sim/smoke.f": _list(release, [*FAST, *bench]),
@@ -122,8 +126,8 @@ def contents(release: Release) -> dict[str, str]:
         "VERSION": release.text,
         "README.md": _filled("README.md.j2", release, chip=release.chip, period=PERIOD),
     }
-    for header in PACKAGES:
-        made[f"sw/{header}"] = (ROOT / "firmware" / "include" / header).read_text("utf-8")
+    for path in (*HEADERS, *sorted(BRINGUP.iterdir())):
+        made[f"sw/{path.name}"] = path.read_text(encoding="utf-8")
     for _, module, _ in source.WINDOWS:
         made[f"registers/{module}.rdl"] = (REGS / f"{module}.rdl").read_text(encoding="utf-8")
     return made
@@ -184,7 +188,8 @@ def _tied(ports: Sequence[TopPort]) -> list[TopPort]:
     return [port for port in ports if port.name.startswith("x_")]
 
 
-def _bench(release: Release, wrapper: Sequence[TopPort]) -> dict[str, str]:
+def _smoke(release: Release, wrapper: Sequence[TopPort]) -> dict[str, str]:
+    """Return the bench, and its program for C."""
     host = [port for port in wrapper if not port.name.startswith("m_axi_")]
     memory = [port for port in wrapper if port.name.startswith("m_axi_")]
     image = assemble(PROGRAM, limits=release.chip.limits).image()
@@ -217,8 +222,9 @@ def _bench(release: Release, wrapper: Sequence[TopPort]) -> dict[str, str]:
         "place": place,
         "value": value,
     }
-    names = ("tessera_memory", MACHINE, SMOKE)
-    return {f"sim/{name}.sv": _filled(f"{name}.sv.j2", release, **values) for name in names}
+    names = [f"sim/{name}.sv" for name in ("tessera_memory", MACHINE, SMOKE)]
+    names.append("sw/npu_smoke_program.h")
+    return {name: _filled(f"{Path(name).name}.j2", release, **values) for name in names}
 
 
 def _list(release: Release, names: Sequence[str]) -> str:

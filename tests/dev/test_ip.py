@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -29,8 +28,8 @@ from spec.configurations import CHIPS, USUAL
 from spec.paths import RTL
 from spec.regs import source
 from tb.run import build
+from tests.ip_files import SPACE, registers_of
 
-SPACE = {"i": registers.NAMESPACE}
 KNOWN = contents.Release(USUAL, "1.2.3", "0" * 40)
 
 
@@ -171,43 +170,13 @@ def _expected(*, shared: bool) -> Seen:
 
 
 def _ipxact(text: str) -> Seen:
-    found: Seen = {}
-    for block in ElementTree.fromstring(text).iterfind(".//i:addressBlock", SPACE):
-        for register, address in _registers_of(block, _number(block, "baseAddress")):
-            for field in register.iterfind("i:field", SPACE):
-                access = field.findtext("i:access", "", SPACE)
-                resets = [each.text for each in field.iterfind(".//i:reset/i:value", SPACE)]
-                found[address, str(field.findtext("i:name", "", SPACE))] = SeenField(
-                    _number(field, "bitOffset"),
-                    _number(field, "bitWidth"),
-                    access != "write-only",
-                    access != "read-only",
-                    _value(str(resets[0])) if resets else None,
-                )
-    return found
-
-
-def _registers_of(
-    parent: ElementTree.Element, base: int
-) -> Iterator[tuple[ElementTree.Element, int]]:
-    for name in ("register", "registerFile"):
-        for each in parent.iterfind(f"i:{name}", SPACE):
-            size = _number(each, "range") if name == "registerFile" else 4
-            count = int(each.findtext("i:dim", "1", SPACE))
-            for index in range(count):
-                address = base + _number(each, "addressOffset") + index * size
-                if name == "register":
-                    yield each, address
-                else:
-                    yield from _registers_of(each, address)
-
-
-def _value(text: str) -> int:
-    return int(text.removeprefix("'h"), 16) if text.startswith("'h") else int(text)
-
-
-def _number(element: ElementTree.Element, name: str) -> int:
-    return _value(element.findtext(f"i:{name}", "", SPACE))
+    return {
+        (register.address, field.name): SeenField(
+            field.lsb, field.width, field.read, field.write, field.reset
+        )
+        for register in registers_of(text)
+        for field in register.fields
+    }
 
 
 def test_ipxact_has_every_field(folder: Path) -> None:
