@@ -48,6 +48,7 @@ GENERATORS = {
     "operators of the library": "dev.operators_page",
     "plans in C": "npu.firmware.plan_types",
     "timing diagrams": "dev.diagrams",
+    "ports on the page of integration": "dev.integration_page",
 }
 """Modules that write what is generated, by what that is."""
 

@@ -45,7 +45,7 @@ module npu_top
   output logic        s_axil_wready_o,   // the same as awready
   input  logic [31:0] s_axil_wdata_i,    // four bytes, with wvalid
   input  logic [ 3:0] s_axil_wstrb_i,    // which of them are written, with wvalid
-  // Two cycles after the write was taken or later; stays until ready
+  // The cycle after the write was taken or later; stays until ready
   output logic        s_axil_bvalid_o,
   input  logic        s_axil_bready_i,   // may depend on bvalid
   output logic [ 1:0] s_axil_bresp_o,    // OKAY or SLVERR, stable while bvalid

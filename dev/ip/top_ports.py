@@ -19,8 +19,11 @@ TOP = "npu_top"
 WRAPPER = "tessera"
 CLOCK, RESET, INTERRUPT = "aclk", "aresetn", "irq"
 _RENAMED = {"clk_i": CLOCK, "rst_ni": RESET, "irq_o": INTERRUPT}
-_ADDRESS = (("lock", 1, 0), ("cache", 4, 0b0011), ("prot", 3, 0), ("qos", 4, 0))
-"""Of an address of AXI4, beside what `npu_top` says: bits and value. Normal memory, bufferable."""
+_ADDRESS = (("lock", 1, 0), ("cache", 4, 0b0010), ("prot", 3, 0), ("qos", 4, 0))
+"""Of an address of AXI4, beside what `npu_top` says: bits and value.
+
+Normal memory, neither cacheable nor bufferable: an answer to a write comes from where it is seen.
+"""
 
 
 class SourceError(RuntimeError):

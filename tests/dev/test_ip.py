@@ -20,13 +20,14 @@ from tests.needs import needs
 
 needs("ip")
 
-from dev import constraints, gates
+from dev import constraints, gates, integration_page
 from dev.ip import archive, contents, ip_commands, registers, top_ports
 from npu import optional
 from npu.cli import command_line
 from spec.configurations import CHIPS, USUAL
 from spec.paths import RTL
-from spec.regs import source
+from spec.regs import CHIP_BASE, SEQ_BASE, ChipReg, SeqReg, source
+from spec.regs.generated import CHIP_ID_VALUE, CHIP_VERSION_REG_MAP_VALUE
 from tb.run import build
 from tests.ip_files import SPACE, registers_of
 
@@ -288,6 +289,69 @@ def test_constraints_are_those_of_the_timing_flow(folder: Path) -> None:
 def _top(folder: Path) -> str:
     text = (folder / "rtl/npu_top.sv").read_text(encoding="utf-8")
     return text.partition("\n) (\n")[2].partition("\n);\n")[0]
+
+
+# -------------------------------------------------------------------------------------------------
+# The page
+# -------------------------------------------------------------------------------------------------
+def test_the_page_has_every_port(folder: Path) -> None:
+    """Of the buses, each with its meaning; the others stand in sentences."""
+    page = integration_page.FILE.read_text(encoding="utf-8")
+    assert page == integration_page.filled(page)
+    named = re.findall(r"^\| `(\w+_[io])` \| (?:in|out)put \| [^|]+ \| \w[^|]+ \|$", page, re.M)
+    top = _top(folder)
+    found = integration_page.ports(f"\n) (\n{top}\n);\n")
+    assert {*named, "clk_i", "rst_ni", "irq_o"} == {port.name for port in found}
+    assert all(port.meaning for port in found)
+    with pytest.raises(ValueError, match="allowed ports and comments"):
+        integration_page.ports("\n) (\n  wire x\n);\n")
+
+
+def test_a_number_of_the_rtl_is_named_once() -> None:
+    """What is not there is told."""
+    assert integration_page.constant("FetchBurst", "seq/npu_fetch.sv") == 16
+    with pytest.raises(ValueError, match="given Nothing, allowed"):
+        integration_page.constant("Nothing", "seq/npu_fetch.sv")
+
+
+# -------------------------------------------------------------------------------------------------
+# Bring-up in C
+# -------------------------------------------------------------------------------------------------
+def test_the_bring_up_says_what_is_wrong(folder: Path, tmp_path: Path) -> None:
+    """Compiled for this system without a warning; files stand for registers and memory."""
+    program, memory = tmp_path / "mapped", tmp_path / "memory"
+    sources = [str(folder / "sw" / name) for name in ("npu_bringup.c", "npu_bringup_mapped.c")]
+    flags = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-std=c11", "-D_DEFAULT_SOURCE"]
+    subprocess.run(["gcc", *flags, "-o", str(program), *sources], check=True)
+    memory.write_bytes(bytes(0x4000))
+
+    def says(values: dict[int, int], size: str = "0x4000") -> tuple[int, str]:
+        registers_file = tmp_path / "registers"
+        image = bytearray(0x1000)
+        for place, value in values.items():
+            image[place : place + 4] = value.to_bytes(4, "little")
+        registers_file.write_bytes(image)
+        words = [registers_file, "0", memory, "0", "0x80000000", size]
+        command = [str(program), *map(str, words)]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        return run.returncode, (run.stdout + run.stderr).strip()
+
+    chip = {CHIP_BASE + ChipReg.ID: CHIP_ID_VALUE, CHIP_BASE + ChipReg.IRQ_STATUS: 1}
+    version = CHIP_BASE + ChipReg.VERSION
+    status = SEQ_BASE + SeqReg.STATUS
+    assert says({}) == (1, "ID: no chip answers")
+    other = "VERSION.REG_MAP: the header is of another version of the chip"
+    assert says(chip | {version: CHIP_VERSION_REG_MAP_VALUE + 1}) == (1, other)
+    chip |= {version: CHIP_VERSION_REG_MAP_VALUE}
+    assert says(chip | {status: 2}) == (1, "STATUS.BUSY: a program runs already")
+    assert says(chip)[1].startswith("STATUS.DONE: an interrupt without")
+    assert says(chip | {status: 5})[1].startswith("STATUS.ERROR: the program failed")
+    assert says(chip | {status: 1}) == (1, "memory: the result is wrong")
+    assert says(chip, "0x1001") == (
+        2,
+        "BYTES: given 0x1001, allowed multiples of 4096 from 12288",
+    )
+    assert memory.read_bytes()[0x1000] == 11, "it was staged"
 
 
 # -------------------------------------------------------------------------------------------------

@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 import pytest
 
-from dev import proofs, synth
+from dev import integration_page, proofs, synth
 from npu.cli.command_line import COMMANDS, home_of
 from spec.isa.cop_generated import CopOp
 from spec.paths import DOCS, ROOT
+from spec.regs import source
 from spec.regs.generated import CmdOp
 from tb.run import units
 from tb.run.registry import discover
@@ -32,6 +33,18 @@ def parameters(name: str) -> int:
     return sum(tensor.size for tensor in load_checkpoint(shipped()[name]).tensors.values())
 
 
+def of_mux(name: str) -> int:
+    """Return a constant of the AXI multiplexer."""
+    return integration_page.constant(name, "mem_port/npu_axi_mux.sv")
+
+
+def patience() -> int:
+    """Return the cycles that the chip waits for its memory behind a reset."""
+    (chip,) = (window for window in source.load_all() if window.key == "chip")
+    (field,) = next(each.fields for each in chip.registers if each.name == "MEM_TIMEOUT")
+    return field.reset or 0
+
+
 FIGURES: list[tuple[str, str, Callable[[], int]]] = [
     ("README.md", r"1\.0\): (\w+) instructions", lambda: len(CopOp)),
     ("docs/index.md", r"RISC-V coprocessor: (\w+) instructions", lambda: len(CopOp)),
@@ -42,6 +55,9 @@ FIGURES: list[tuple[str, str, Callable[[], int]]] = [
     ("docs/synthesis.md", r"it plants (\w+) such faults", lambda: len(synth.PLANTED)),
     ("docs/synthesis.md", r"(\w+) planted faults \(rounding", lambda: len(proofs.PLANTED)),
     ("docs/computer.md", r"A GPT-2 of ([\d,]+) parameters", lambda: parameters("gpt2-tiny")),
+    ("docs/integration.md", r"At most (\w+) read bursts", lambda: of_mux("MaxOutstanding")),
+    ("docs/integration.md", r"read bursts and (\w+) write", lambda: of_mux("MaxOutstanding")),
+    ("docs/integration.md", r"not there\) may last MEM_TIMEOUT cycles, ([\d,]+)", patience),
     ("README.md", r"LLaMA of ([\d,]+) parameters", lambda: parameters("llama-tiny")),
 ]
 
