@@ -97,7 +97,7 @@ def contents(release: Release) -> dict[str, str]:
     parameters = [f"-G{name}={value}" for name, value in release.chip.parameters.items()]
     ports = top_ports.of_top(paths, parameters)
     wrapper = top_ports.of_wrapper(ports)
-    design["rtl/tessera.v"] = _filled("tessera.v.j2", release, ports=wrapper, tied=_tied(ports))
+    design["rtl/tessera.v"] = verilog(release, ports, wrapper)
     names = [*design]
     smoke = _smoke(release, wrapper)
     bench = {name: text for name, text in smoke.items() if name.endswith(".sv")}
@@ -183,9 +183,11 @@ def _filled(template: str, release: Release, **values: object) -> str:
     return re.sub(r"[ \t]+$", "", filled, flags=re.M)
 
 
-def _tied(ports: Sequence[TopPort]) -> list[TopPort]:
-    """Return the ports that the wrapper does not have."""
-    return [port for port in ports if port.name.startswith("x_")]
+def verilog(release: Release, ports: Sequence[TopPort], wrapper: Sequence[TopPort]) -> str:
+    """Return the wrapper; ports of the top that it lacks are tied to 0."""
+    connected = {port.inner for port in wrapper}
+    tied = [port for port in ports if port.name not in connected]
+    return _filled("tessera.v.j2", release, ports=wrapper, tied=tied)
 
 
 def _smoke(release: Release, wrapper: Sequence[TopPort]) -> dict[str, str]:

@@ -100,11 +100,16 @@ def of_top(files: Sequence[Path], parameters: Sequence[str]) -> tuple[TopPort, .
     )
 
 
-def of_wrapper(ports: Sequence[TopPort]) -> tuple[TopPort, ...]:
-    """Return the ports of the wrapper around a top with some ports: without the coprocessor's."""
+def of_wrapper(ports: Sequence[TopPort], *, coprocessor: bool = False) -> tuple[TopPort, ...]:
+    """Return the ports of the wrapper around a top with some ports.
+
+    Args:
+        ports: of the top.
+        coprocessor: with those of the coprocessor.
+    """
     found = []
     for port in ports:
-        if port.name.startswith("x_"):
+        if port.name.startswith("x_") and not coprocessor:
             continue
         name = _RENAMED.get(port.name) or re.sub(r"_[io]$", "", port.name)
         found.append(TopPort(name, port.is_input, port.width, inner=port.name))

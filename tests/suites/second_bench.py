@@ -12,11 +12,14 @@ from typing import Any
 
 import cocotb
 import numpy as np
+import numpy.typing as npt
 from cocotb.clock import Clock
-from cocotb.triggers import ClockCycles, First, RisingEdge, Timer
+from cocotb.triggers import ClockCycles, FallingEdge, First, RisingEdge, Timer
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam
 
 from golden.command import ModelBus
+from golden.coprocessor import Coprocessor
+from golden.coprocessor.memory import ArrayMemory
 from npu.compiler import compile_block, compile_model
 from npu.driver.bus import Bus
 from npu.driver.chip import Chip
@@ -24,10 +27,12 @@ from npu.driver.command import Command, CommandBuffer, CommandPort, scalars
 from npu.driver.generate import sampled
 from npu.planner.placement import Placement
 from spec.regs import StartState
+from tb.bench.offers import Offer
+from tb.cop.random_offers import OfferMaker, describe
 from tb.models.sample_model import CHECKPOINT, TEXT
 from weights.quantize import quantize_checkpoint
 
-MEMORY = 1 << 22
+MEMORY = 1 << 23
 """Bytes."""
 CLOCK_NS = 10
 PATIENCE = 400_000
@@ -35,6 +40,14 @@ PATIENCE = 400_000
 ROWS = 5
 PROMPT, STEPS = 4, 3
 RING = 20
+INSTRUCTIONS = 200
+COPROCESSOR = (
+    *("issue_valid", "issue_instr", "issue_hartid", "issue_id", "register_valid"),
+    *("register_hartid", "register_id", "register_rs", "register_rs_valid", "commit_valid"),
+    *("commit_hartid", "commit_id", "commit_kill", "result_ready"),
+)
+"""Inputs of its port."""
+ANSWERS = ("issue_accept", "issue_writeback", "result_rd", "result_we", "result_data")
 PROGRAM, STREAM, ARENA = 0x1000, 0x10_0000, 0x20_0000
 Session = Callable[[Bus], Awaitable[object]]
 
@@ -71,6 +84,30 @@ class AxiBench:
         self.memory.write(address, data)
 
 
+async def _started(dut: Any) -> tuple[AxiBench, npt.NDArray[np.uint8]]:  # noqa: ANN401
+    """Reset the chip; return it, and what its memory holds."""
+    for name in COPROCESSOR:
+        getattr(dut, f"x_{name}").value = 0
+    bench = AxiBench(dut)
+    Clock(dut.aclk, CLOCK_NS, "ns").start()
+    dut.aresetn.value = 0
+    await ClockCycles(dut.aclk, 4)
+    dut.aresetn.value = 1
+    await ClockCycles(dut.aclk, 4)
+    memory = np.random.default_rng(1).integers(0, 256, MEMORY, np.uint8)
+    bench.write_memory(0, memory.tobytes())
+    return bench, memory
+
+
+def _compare(found: bytes, expected: npt.NDArray[np.uint8], before: npt.NDArray[np.uint8]) -> None:
+    """Hold the chip's memory against the reference's."""
+    differ = np.flatnonzero(np.frombuffer(found, np.uint8) != expected)
+    assert not differ.size, f"{differ.size} bytes differ, the first at {differ[0]:#x}"
+    changed = int((expected != before).sum())
+    assert changed, "nothing has happened"
+    cocotb.log.info("%d bytes changed, 0 of %d differ", changed, MEMORY)
+
+
 async def _same(dut: Any, session: Session, spoilt: int | None = None) -> None:  # noqa: ANN401
     """Run a session on the chip and on the reference; all of memory and what it says are equal.
 
@@ -79,26 +116,15 @@ async def _same(dut: Any, session: Session, spoilt: int | None = None) -> None: 
         session: what the host does.
         spoilt: place of a byte that is changed before the comparison.
     """
-    bench = AxiBench(dut)
-    Clock(dut.aclk, CLOCK_NS, "ns").start()
-    dut.aresetn.value = 0
-    await ClockCycles(dut.aclk, 4)
-    dut.aresetn.value = 1
-    await ClockCycles(dut.aclk, 4)
-    before = np.random.default_rng(1).integers(0, 256, MEMORY, np.uint8)
-    bench.write_memory(0, before.tobytes())
+    bench, before = await _started(dut)
     memory = before.copy()
     said = await session(bench)
     expected = await session(ModelBus(memory))
     assert said == expected, (said, expected)
-    found = np.frombuffer(bench.read_memory(0, MEMORY), np.uint8).copy()
+    found = bytearray(bench.read_memory(0, MEMORY))
     if spoilt is not None:
         found[spoilt] ^= 1
-    differ = np.flatnonzero(found != memory)
-    assert not differ.size, f"{differ.size} bytes differ, the first at {differ[0]:#x}"
-    changed = int((memory != before).sum())
-    assert changed, "nothing has happened"
-    cocotb.log.info("%d bytes changed, 0 of %d differ", changed, MEMORY)
+    _compare(bytes(found), memory, before)
 
 
 @cocotb.test
@@ -153,6 +179,68 @@ async def _ring(bus: Bus) -> object:
 async def test_ring(dut: Any) -> None:  # noqa: ANN401
     """Twenty descriptors, around the ring more than twice."""
     await _same(dut, _ring)
+
+
+async def _offered(dut: Any, number: int, offer: Offer) -> tuple[object, ...]:  # noqa: ANN401
+    """Offer an instruction with its operands, commit it in the same cycle, and wait for its end.
+
+    Returns:
+        whether it was accepted and has a result; of an accepted one rd, whether it is written, and
+        what with.
+    """
+
+    async def until(signal: Any, at_first: Any = None) -> tuple[int, ...]:  # noqa: ANN401
+        for _ in range(PATIENCE):
+            await Timer(CLOCK_NS // 4, "ns")
+            ended = int(signal.value)
+            values = tuple(int(getattr(dut, f"x_{name}").value) for name in ANSWERS)
+            await FallingEdge(dut.aclk)
+            if at_first is not None:
+                at_first.value = 0
+            if ended:
+                return values
+        raise AssertionError(f"{describe(offer)}: no answer")
+
+    await FallingEdge(dut.aclk)
+    dut.x_issue_instr.value = offer.word
+    dut.x_register_rs.value = sum(value << 32 * at for at, value in enumerate(offer.rs))
+    dut.x_register_rs_valid.value = 7
+    dut.x_result_ready.value = 1
+    for name in ("issue", "register", "commit"):
+        getattr(dut, f"x_{name}_id").value = number
+        getattr(dut, f"x_{name}_valid").value = 1
+    accept, writeback, *_ = await until(dut.x_issue_ready, dut.x_commit_valid)
+    dut.x_issue_valid.value = dut.x_register_valid.value = 0
+    if not accept:
+        return (False,)
+    _, _, rd, we, data = await until(dut.x_result_valid)
+    return (True, bool(writeback), rd, bool(we), data if we else 0)
+
+
+@cocotb.test
+async def test_coprocessor(dut: Any) -> None:  # noqa: ANN401
+    """Two hundred random instructions, one after the other; every result and all of memory."""
+    maker = OfferMaker(np.random.default_rng(3), wild=0.0, cuts=False)
+    offers = maker.list(INSTRUCTIONS)
+    bench, before = await _started(dut)
+    for address, data in maker.pieces.items():
+        bench.write_memory(address, data)
+        before[address : address + len(data)] = np.frombuffer(data, np.uint8)
+    memory = before.copy()
+    model = Coprocessor(ArrayMemory(memory))
+    results = 0
+    for number, offer in enumerate(offers):
+        said = await _offered(dut, number % 16, offer)
+        answer = model.offer(offer.word)
+        expected: tuple[object, ...] = (False,)
+        if answer.accept:
+            ended = model.execute(offer.word, *offer.rs)
+            expected = (True, answer.writeback, ended.rd, ended.we, ended.data)
+            results += 1
+        assert said == expected, (number, describe(offer), said, expected)
+    assert len(offers) == INSTRUCTIONS
+    assert results > INSTRUCTIONS * 0.9
+    _compare(bench.read_memory(0, MEMORY), memory, before)
 
 
 @cocotb.test

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,18 +14,22 @@ from tests.needs import needs
 
 needs("ip")
 
-from dev.ip import archive, contents
+from dev.ip import contents, top_ports
 from spec.configurations import USUAL
-from spec.paths import BUILD, GENERATED
+from spec.paths import BUILD
 from tb.run import build, registry, runner, sources
 from tests.suites import second_bench
-
-FOLDER = BUILD / "second"
 
 
 @dataclass(frozen=True)
 class WrapperModel(build.Configuration):
-    """The wrapper of a release as the top, all of its ports open to Python."""
+    """The wrapper with the coprocessor's port as the top, all of its ports open to Python.
+
+    Attributes:
+        place: folder of the wrapper, another one for another text.
+    """
+
+    place: Path = BUILD
 
     @property
     def top(self) -> str:
@@ -38,34 +43,37 @@ class WrapperModel(build.Configuration):
 
     @property
     def parameters(self) -> list[str]:
-        """None: they are the defaults in the release."""
+        """None: the usual chip's are the defaults."""
         return []
 
     @property
     def inputs(self) -> list[Path]:
         """What Verilator reads."""
-        wrapper = FOLDER / "tessera.v"
-        ports = FOLDER / "ports.vlt"
-        return [ports, *sources.waivers(), *sources.rtl_sources(), wrapper]
+        own = [self.place / name for name in ("ports.vlt", "tessera.v")]
+        return [own[0], *sources.waivers(), *sources.rtl_sources(), own[1]]
 
 
 @pytest.fixture(scope="module")
 def model() -> WrapperModel:
     """Chip and wrapper, built."""
     build.generate()
-    made = contents.contents(contents.Release(USUAL, "0.0.1", archive.commit()))
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / "tessera.v").write_text(made["rtl/tessera.v"], encoding="utf-8")
+    parameters = [f"-G{name}={value}" for name, value in USUAL.parameters.items()]
+    ports = top_ports.of_top(sources.rtl_sources(), parameters)
+    release = contents.Release(USUAL, "0.0.1", "0" * 40)
+    text = contents.verilog(release, ports, top_ports.of_wrapper(ports, coprocessor=True))
+    place = BUILD / "second" / hashlib.sha256(text.encode()).hexdigest()[:16]
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "tessera.v").write_text(text, encoding="utf-8")
     waiver = '`verilator_config\npublic_flat_rw -module "tessera" -var "*"\n'
-    (FOLDER / "ports.vlt").write_text(waiver, encoding="utf-8")
-    assert GENERATED.exists()
-    found = WrapperModel()
+    (place / "ports.vlt").write_text(waiver, encoding="utf-8")
+    found = WrapperModel(place=place)
     build.build(found)
     return found
 
 
 @pytest.mark.parametrize(
-    "name", ["test_block", "test_decode", "test_ring", "test_a_difference_is_seen"]
+    "name",
+    ["test_block", "test_decode", "test_ring", "test_coprocessor", "test_a_difference_is_seen"],
 )
 def test_the_same_bytes(name: str, model: WrapperModel, tmp_path: Path) -> None:
     """On the chip and on the reference, of all memory."""
