@@ -57,7 +57,7 @@ delete t:$assert {top}/{assertion} %d
 opt_clean
 aigmap
 opt_clean
-write_aiger -I -B -zinit -no-startoffset -symbols {folder}/{assertion}.aig
+write_aiger -I -B -zinit -no-startoffset -map {folder}/{assertion}.map {folder}/{assertion}.aig
 """
 """Registers that no reset reaches begin with anything."""
 WAIVED = ("like $anyseq",)
@@ -181,6 +181,23 @@ def _netlists(top: str, proofs: Iterable[FormalProof], files: Sequence[Path], fo
     yosys.run(SCRIPT.format(top=top, files=names, outputs=outputs), folder, WAIVED)
 
 
+def _readable(trace: Path, names: Path) -> str:
+    """Return a counterexample with a line for each cycle: the checker's inputs that are not 0."""
+    inputs = re.findall(r"^input (\d+) (\d+) (\S+)$", names.read_text(encoding="utf-8"), re.M)
+    known = {int(place): (name, int(bit)) for place, bit, name in inputs}
+    cycles: dict[int, dict[str, int]] = {}
+    values = re.findall(r"^pi0*(\d+)@(\d+)=([01])$", trace.read_text(encoding="utf-8"), re.M)
+    for place, cycle, value in values:
+        row = cycles.setdefault(int(cycle), {})
+        name, bit = known.get(int(place), ("", 0))
+        if name and value == "1":
+            row[name] = row.get(name, 0) | 1 << bit
+    return "".join(
+        f"cycle {cycle}: {' '.join(f'{name}={value:#x}' for name, value in row.items())}\n"
+        for cycle, row in sorted(cycles.items())
+    )
+
+
 def _decide(netlist: Path) -> str:
     """Return what ABC says: "proved", "refuted in cycle N", or why it does not know."""
     trace = netlist.with_suffix(".txt")
@@ -196,6 +213,7 @@ def _decide(netlist: Path) -> str:
         return "proved"
     frame = re.search(rf"{REFUTED} (\d+)", done.stdout)
     if frame is not None:
+        trace.write_text(_readable(trace, netlist.with_suffix(".map")), encoding="utf-8")
         return f"refuted in cycle {frame[1]}: {trace.relative_to(ROOT)}"
     return f"not decided: {netlist.with_suffix('.log').relative_to(ROOT)}"
 
