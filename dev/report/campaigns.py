@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other reports: planted faults, functions on all inputs, damaged plans, times of benches."""
+"""The other reports: planted faults, proofs, functions on all inputs, damaged plans, times."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dev.faults import Noticed
+from dev.formal import ProofVerdict
 from dev.report.source import Source, read_json
 from tb.cop_datapath.sweep import Sweep
 from tb.run.unit_times import Time
 
 FAULTS_COMMAND = "make faults"
+PROOFS_COMMAND = "make formal"
 SWEEP_COMMAND = "npu cop-sweep"
 DAMAGE_COMMAND = "make regress"
 TIMES_COMMAND = "npu unit --time"
@@ -68,6 +70,11 @@ def read_faults(folder: Path) -> Source[Faults]:
         return Faults(tuple(replace(one, reason=_cut(one.reason)) for one in found))
 
     return read_json(folder / "faults.json", FAULTS_COMMAND, tuple[Noticed, ...], make)
+
+
+def read_proofs(folder: Path) -> Source[tuple[ProofVerdict, ...]]:
+    """Read formal.json of a folder of reports."""
+    return read_json(folder / "formal.json", PROOFS_COMMAND, list[ProofVerdict], tuple)
 
 
 def read_sweeps(folder: Path) -> Source[tuple[Sweep, ...]]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from dev.formal import ProofVerdict
 from dev.quality_report import QualityReport
 from dev.regression import results
 from dev.report.benches import Benches, Stream, read_benches, read_nightly, read_stream
@@ -14,6 +15,7 @@ from dev.report.campaigns import (
     Faults,
     read_damage,
     read_faults,
+    read_proofs,
     read_sweeps,
     read_times,
 )
@@ -74,6 +76,7 @@ class Page:
     quality: Source[QualityReport]
     synthesis: Source[Synthesis]
     faults: Source[Faults]
+    proofs: Source[tuple[ProofVerdict, ...]]
     sweeps: Source[tuple[Sweep, ...]]
     damage: Source[dict[str, Damage]]
     times: Source[tuple[Time, ...]]
@@ -92,6 +95,7 @@ class Page:
             self.quality,
             self.synthesis,
             self.faults,
+            self.proofs,
             self.sweeps,
             self.damage,
             self.times,
@@ -147,6 +151,7 @@ def collect(places: Places, run: int | None = None) -> Page:
         quality=read_quality(folder),
         synthesis=read_synthesis(folder),
         faults=read_faults(folder),
+        proofs=read_proofs(folder),
         sweeps=read_sweeps(folder),
         damage=read_damage(folder),
         times=read_times(folder),

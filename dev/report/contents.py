@@ -114,7 +114,10 @@ def _campaigns(page: Page) -> State:
         return f"{len(faults.missed)} unnoticed", "bad"
     if wrong:
         return f"{wrong} wrong", "bad"
-    there = [page.faults, page.sweeps, page.damage, page.times]
+    unproved = sum(not one.holds for one in page.proofs.value or ())
+    if unproved:
+        return f"{unproved} not proved", "bad"
+    there = [page.faults, page.proofs, page.sweeps, page.damage, page.times]
     missing = sum(source.value is None for source in there)
     return (f"{missing} missing", "warn") if missing else ("all noticed", "")
 

@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dev import synth
+from dev import formal, synth
 from dev.regression.results import Results
 from dev.regression.task import ExecutedRow, Outcome, Task
 from dev.report.collect import Places
@@ -247,6 +247,10 @@ def _contents() -> dict[str, Any]:
             for block in synth.BLOCKS
         ],
         "faults.json": faults,
+        "formal.json": [
+            {"proof": proof.name, "verdict": "proved", "seconds": 3.2}
+            for proof in formal.all_proofs()
+        ],
         "cop_sweep.json": [
             {
                 "function": "exp_float32",

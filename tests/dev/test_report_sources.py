@@ -31,6 +31,7 @@ REPORTS = {
     "quality.json": "make quality",
     "synth.json": "make synth",
     "faults.json": "make faults",
+    "formal.json": "make formal",
     "cop_sweep.json": "npu cop-sweep",
     "plan_damage.json": "make regress",
     "unit_times.json": "npu unit --time",
