@@ -96,6 +96,13 @@ class Knobs:
         late = "read_latency write_latency read_spread write_spread read_silent write_silent"
         return all(getattr(self, name) == getattr(Knobs(), name) for name in late.split())
 
+    @property
+    def unusual(self) -> str:
+        """What is not as by default, for people."""
+        usual = Knobs()
+        found = {name: value for name, value in vars(self).items() if value != vars(usual)[name]}
+        return ", ".join(f"{name}={value}" for name, value in found.items()) or "as usual"
+
     def or_else(self, other: Knobs) -> Knobs:
         """Return these knobs, with those of another set where these are as by default."""
         usual = Knobs()

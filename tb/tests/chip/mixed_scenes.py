@@ -233,9 +233,10 @@ def describe_mixed(scene: MixedScene, around: Surroundings) -> str:
     program = complete(around, scene.draft)
     return "\n".join(
         [
-            f"{'launched' if scene.launched else 'started'} program {program.text()}",
+            f"; a program that {'the ring' if scene.launched else 'the host'} starts",
+            program.text().rstrip(),
             *(f"descriptor {one}" for one in scene.descriptors),
             *(f"instruction {describe(one)}  {one}" for one in scene.offers),
-            f"LIMIT {scene.limit}, {scene.knobs}",
+            f"LIMIT={scene.limit}; memory: {scene.knobs.unusual}",
         ]
     )

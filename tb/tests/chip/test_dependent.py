@@ -75,7 +75,7 @@ async def _run_all(dut: Dut, *, loop: bool) -> None:
         whole = draw(random, around, loop=loop)
         program = complete(around, whole.draft.keeping(keep)) if keep.parts else whole
         bench.memory.data[:] = around.memory.data  # with what the program has staged
-        bench.record_scene(keep, whole.draft.names, f"{program.text()}\n{knobs}")
+        bench.record_scene(keep, whole.draft.names, f"{program.text()}\nmemory: {knobs.unusual}")
         try:
             await _run(bench, program)
         except (AssertionError, DeviceError) as error:
