@@ -21,7 +21,7 @@ from golden.machine import StartState
 from npu.driver.chip import start_accesses
 from spec.regs import CHIP_BASE, CHIP_FIELDS, SEQ_BASE, SEQ_FIELDS, ChipReg, CmdOp, CmdReg
 from spec.regs.generated import CopReg, SeqReg
-from tb.bench.environment import PROGRAM, STREAM, Bench, reset
+from tb.bench.environment import PROGRAM, Bench, reset
 from tb.bench.knobs import Knobs
 from tb.bench.offers import Offer, OfferPlayer
 from tb.bench.scenes import Keep, chosen, names_of
@@ -34,13 +34,7 @@ from tb.command.random_descriptors import Maker
 from tb.cop.cop_memory import CopMemory
 from tb.cop.cop_session import CopSession
 from tb.cop.random_offers import MANNERS, OfferMaker, Pieces, describe
-from tb.stimulus.dependent_programs import (
-    BASES,
-    Draft,
-    Surroundings,
-    complete,
-    draw,
-)
+from tb.stimulus.dependent_programs import BASES, Dependent, Draft, Surroundings, draw
 
 CASES, DESCRIPTORS, OFFERS = 12, 10, 25
 """Most parts of a scene: cases of its program, descriptors, instructions of the coprocessor."""
@@ -163,20 +157,25 @@ class _Doors:
         player = OfferPlayer(bench.dut, bench.run_dir)
         return cls(bench, command, CopSession(bench, player, cop_memory, coprocessor), sram)
 
-    async def start_program(self, words: int, stream_bytes: int, draft: Draft) -> StartState:
+    async def start_program(self, start: StartState) -> None:
         """Write the registers that a program starts with."""
-        start = StartState(PROGRAM, words, STREAM, stream_bytes, **draft.registers)
         for one in start_accesses(start)[:-1]:
             # The interrupt line is the command port's.
             is_enable = one.address == CHIP_BASE + ChipReg.IRQ_ENABLE
             await self.command.bus.write32(one.address, _CMD_IRQ if is_enable else one.value or 0)
-        return start
 
-    async def run_ring(self, descriptors: Sequence[DescriptorWords]) -> None:
-        """Have the ring execute descriptors, a few at a time."""
+    async def run_ring(self, descriptors: Sequence[DescriptorWords]) -> bool:
+        """Have the ring execute descriptors, a few at a time.
+
+        Returns:
+            whether program and coprocessor were both still at work behind some of them.
+        """
+        together = False
         for first in range(0, len(descriptors), TOGETHER):
             if not await self.command.run(*descriptors[first : first + TOGETHER]):
                 raise MismatchError(f"the ring failed at descriptor {first} or behind it")
+            together |= self.cop.player.playing and bool((await self.bench.chip.state())["BUSY"])
+        return together
 
     async def end_program(self) -> None:
         """Wait for the end of the program; compare its report and what it left in SRAM."""
@@ -189,13 +188,16 @@ class _Doors:
         compare_images(self.sram, await self.bench.sync(), "SRAM")
 
 
-async def run_mixed(bench: Bench, scene: MixedScene, around: Surroundings) -> None:
+async def run_mixed(bench: Bench, scene: MixedScene, program: Dependent) -> bool:
     """Run a scene on a chip fresh from reset; all doors work at once.
 
     Args:
         bench: around the chip.
         scene: what they are given.
-        around: what the scene was drawn for.
+        program: that of its draft.
+
+    Returns:
+        whether all doors were seen at work together.
 
     Raises:
         MismatchError: chip and model differ.
@@ -203,8 +205,7 @@ async def run_mixed(bench: Bench, scene: MixedScene, around: Surroundings) -> No
     """
     await reset(bench.dut)
     await bench.set_knobs(scene.knobs)
-    program = complete(around, scene.draft)
-    bench.load(program.words, program.stream, **scene.draft.registers)
+    start = bench.load(program.words, program.stream, **scene.draft.registers)
     for address, data in scene.pieces.items():
         bench.memory.stage(address, data)
     doors = await _Doors.open(bench, scene.knobs)
@@ -214,23 +215,23 @@ async def run_mixed(bench: Bench, scene: MixedScene, around: Surroundings) -> No
         doors.cop.player.begin(scene.offers)
     descriptors = list(scene.descriptors)
     if scene.draft.cases:
-        start = await doors.start_program(len(program.words), len(program.stream), scene.draft)
+        await doors.start_program(start)
         if scene.launched:
             words = launch(PROGRAM, start.ucode_len, base0=BASES[0], base1=BASES[1], pos=start.pos)
             descriptors.insert(len(descriptors) // 2, words)
         else:
             await doors.command.bus.write32(SEQ_BASE + SeqReg.CTRL, _START)
-    await doors.run_ring(descriptors)
+    together = await doors.run_ring(descriptors)
     await doors.end_program()
     answers = await doors.cop.player.finish(len(scene.offers), LIMIT)
     doors.cop.check(scene.offers, answers)
     await doors.cop.compare()
     await doors.command.compare()
+    return together
 
 
-def describe_mixed(scene: MixedScene, around: Surroundings) -> str:
-    """Return a scene for people, part by part."""
-    program = complete(around, scene.draft)
+def describe_mixed(scene: MixedScene, program: Dependent) -> str:
+    """Return a scene and its program for people, part by part."""
     return "\n".join(
         [
             f"; a program that {'the ring' if scene.launched else 'the host'} starts",
