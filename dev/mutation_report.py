@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from dev.mutation_draw import MutationError
 from dev.mutation_sites import DROP_RESET
 from dev.mutation_verdict import EQUIVALENT, FATES, KILLED, SURVIVOR, UNSEEN, Verdict
 from spec.paths import BUILD
@@ -57,25 +56,6 @@ def write_common(found: Mapping[str, str], path: Path = COMMON) -> None:
     """Write who has noticed each change of a common source, "" for nobody."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-
-
-def load(digest: str, path: Path = REPORT) -> MutationReport:
-    """Return the report of a campaign on sources with a digest.
-
-    Raises:
-        MutationError: there is none, or it is of other sources.
-    """
-    if not path.exists():
-        raise MutationError(f"{path.name}: there is none; make mutation writes it")
-    data = json.loads(path.read_text(encoding="utf-8"))
-    if data["digest"] != digest:
-        raise MutationError(
-            f"{path.name}: given a report of the sources {data['digest']}, allowed {digest}: "
-            "make mutation"
-        )
-    return MutationReport(
-        **{**data, "verdicts": [Verdict(**verdict) for verdict in data["verdicts"]]}
-    )
 
 
 def row_of(verdict: Verdict) -> str:
