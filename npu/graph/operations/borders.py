@@ -37,29 +37,30 @@ def scale_of(kind: TensorType, dtype: type[np.floating]) -> Array:
     return scales.reshape(shape)
 
 
-def quantised(x: Array, kind: TensorType) -> Array:
-    """Return sat(rint(x / scale) + zero), in float32 as the host computes it.
+def quantised(x: Array, kind: TensorType, dtype: type[np.floating] = np.float32) -> Array:
+    """Return sat(rint(x / scale) + zero), by default in float32 as the host computes it.
 
     Args:
         x: real numbers.
         kind: of the result; its shape may differ from that of x only by broadcasting.
+        dtype: what the quotient is computed in.
 
     Returns:
         Integers of the element type of `kind`.
     """
     edge = np.iinfo(kind.element.dtype)
     with np.errstate(all="ignore"):
-        scaled = np.rint(x.astype(np.float32) / scale_of(kind, np.float32)).astype(np.float64)
+        scaled = np.rint(x.astype(dtype) / scale_of(kind, dtype)).astype(np.float64)
     zero = kind.quantisation.zero if kind.quantisation else 0
     moved = np.nan_to_num(scaled, nan=0.0, posinf=2.0**40, neginf=-(2.0**40)) + zero
     return np.clip(moved, edge.min, edge.max).astype(kind.element.dtype)
 
 
-def dequantised(x: Array, kind: TensorType) -> Array:
-    """Return scale * (x - zero) as float32; `kind` is the type of x."""
+def dequantised(x: Array, kind: TensorType, dtype: type[np.floating] = np.float32) -> Array:
+    """Return scale * (x - zero), by default in float32; `kind` is the type of x."""
     zero = kind.quantisation.zero if kind.quantisation else 0
     wide = (x.astype(np.int64) - zero).astype(np.float64)
-    return (wide.astype(np.float32) * scale_of(kind, np.float32)).astype(np.float32)
+    return (wide.astype(dtype) * scale_of(kind, dtype)).astype(dtype)
 
 
 def _quantise_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
@@ -84,11 +85,22 @@ def _requantise_rule(attributes: Attributes, types: Types) -> tuple[ResultType, 
     return (ResultType(_integers(types).shape),)
 
 
-def _type(call: Call) -> TensorType:
-    found = call.types[0]
-    if found is None:
-        raise GraphError("input 0 is missing")
-    return found
+def _width(kind: TensorType) -> type[np.floating]:
+    """Return what a border computes in: float64 where its real numbers are."""
+    return np.float64 if kind.element == Element.F64 else np.float32
+
+
+def _quantise(call: Call) -> tuple[Array, ...]:
+    return (quantised(call.value(0), call.results[0], _width(known(call.types, 0))),)
+
+
+def _dequantise(call: Call) -> tuple[Array, ...]:
+    return (dequantised(call.value(0), known(call.types, 0), _width(call.results[0])),)
+
+
+def _requantise(call: Call) -> tuple[Array, ...]:
+    x = call.value(0)
+    return (quantised(dequantised(x, known(call.types, 0)), call.results[0]),)
 
 
 KINDS = (
@@ -98,9 +110,9 @@ KINDS = (
         inputs=("x",),
         attributes={},
         rule=_quantise_rule,
-        meaning=lambda call: (quantised(call.value(0), call.results[0]),),
+        meaning=_quantise,
         summary="Real numbers to integers with the scale and zero point of the output.",
-        integer="y = sat(rint(x / scale) + zero) in float32, halves to even.",
+        integer="y = sat(rint(x / scale) + zero) in the width of x, halves to even.",
         lowering="None: the host does it where a segment begins.",
         constraints=(Constraint("it is an edge between host and chip"),),
         sources={
@@ -116,9 +128,9 @@ KINDS = (
         inputs=("x",),
         attributes={},
         rule=_dequantise_rule,
-        meaning=lambda call: (dequantised(call.value(0), _type(call)),),
+        meaning=_dequantise,
         summary="Integers to the real numbers that they stand for.",
-        integer="y = scale * (x - zero) in float32.",
+        integer="y = scale * (x - zero) in the width of y.",
         lowering="None: the host does it where a segment ends.",
         constraints=(Constraint("it is an edge between chip and host"),),
         sources={
@@ -134,7 +146,7 @@ KINDS = (
         inputs=("x",),
         attributes={},
         rule=_requantise_rule,
-        meaning=lambda call: (quantised(dequantised(call.value(0), _type(call)), call.results[0]),),
+        meaning=_requantise,
         summary="Integers to integers of another scale or width.",
         integer="y = sat(rs(x * mult, shift)).",
         lowering="VEC SCALE_SHIFT.",

@@ -347,21 +347,23 @@ def test_filters_that_are_refused(change: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize("fused", [0, 1, 3])
 @pytest.mark.parametrize("operator", ["ADD", "SUB", "MUL"])
 def test_int16_is_rounded_once_in_front_of_an_activation_too(operator: str, fused: int) -> None:
-    """Terms in steps coarser than the result's do not saturate before they meet."""
-    random = np.random.default_rng(2)
+    """Terms in steps coarser than the result's do not saturate before they meet.
+
+    Of 16,384 elements some are nearer to the half between two steps than float32 tells.
+    """
+    random, shape = np.random.default_rng(2), (16, 1024)
     scales = {"a": 0.002, "b": 0.003, "y": 0.0007 if operator != "MUL" else 0.05}
     writer = Writer()
-    a, b, y = (writer.tensor(name, (4, 64), "int16", scale=scale) for name, scale in scales.items())
+    a, b, y = (writer.tensor(name, shape, "int16", scale=scale) for name, scale in scales.items())
     writer.operator(operator, (a, b), (y,), fused=fused)
-    given = {name: random.integers(-32768, 32768, (4, 64), np.int16) for name in "ab"}
+    given = {name: random.integers(-32768, 32768, shape, np.int16) for name in "ab"}
     left, right = (given[name] * np.float64(np.float32(scales[name])) for name in "ab")
     real = {"ADD": left + right, "SUB": left - right, "MUL": left * right}[operator]
     low, high = {0: (-np.inf, np.inf), 1: (0, np.inf), 3: (0, 6)}[fused]
     step = np.float64(np.float32(scales["y"]))
     wanted = np.clip(np.rint(np.clip(real, low, high) / step), -32768, 32767)
     found = run_graph(prepare(tflite_file.read(writer.write((a, b), (y,)))), given)["y"]
-    apart = np.abs(found - wanted)
-    assert apart.max() <= 1 and np.mean(apart > 0) < 0.01  # float32 decides between two
+    np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("operator", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"])

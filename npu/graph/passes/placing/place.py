@@ -11,6 +11,7 @@ from npu.graph.form import Graph, GraphError, Operation, OperationPlace, Target
 from npu.graph.operations import TABLE
 from npu.graph.passes.facts import BORDERS, Facts
 from npu.graph.passes.placing.cut import WISH, least_cut
+from npu.graph.passes.placing.host_sums import exact_sums
 from npu.graph.passes.placing.lower import lower
 from npu.graph.passes.placing.lower_integers import real_operations
 from npu.graph.passes.placing.place_rules import refusal
@@ -53,7 +54,7 @@ def place(
         for op in graph.operations
     ]
     found = graph.with_operations(placed)
-    return lower(least_cut(found))
+    return exact_sums(lower(least_cut(found)))
 
 
 def _wishes(graph: Graph, lists: Mapping[str, Sequence[str]]) -> dict[str, str]:
