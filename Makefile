@@ -38,6 +38,7 @@ HOSTILE ?=
 MEMORY ?=
 KEEP ?=
 RESUME ?=
+DRAFT ?=
 CHANGED ?=
 SHARD ?=
 SCHEDULER ?=
@@ -57,7 +58,7 @@ VENV := .venv/bin/python
 # reaches the commands through the environment, as "$$NAME".
 GIVEN := SIM TESTCASE BLOCK BLOCKS PROOF ECP5 RAISE SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM MODEL PROMPT PROMPTS BATCH SPECULATE QUESTION \
   SYSTEM WEIGHTS ACCEPT_LOSS CONTEXT PROGRAM INPUT TOKENS TEMPERATURE TOP_K ON TIER FILTER LIST COV HOSTILE MEMORY KEEP \
-  COUNT DRAW MUTANTS COMMON RESUME CHANGED SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
+  COUNT DRAW MUTANTS COMMON DRAFT RESUME CHANGED SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
 export $(GIVEN)
 # What leads a Python away from its packages, takes its assertions out, or has it compile every file
@@ -88,7 +89,7 @@ REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "
   $(if $(LIST),--list) $(if $(COV),--cov) $(if $(RESUME),--resume)
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run unit test generate chat profile soc bench bench-docs synth formal timing ip oracles quality regress report nightly faults mutation waves lint format gen list clean
+.PHONY: help setup run unit test generate chat profile soc bench bench-docs synth formal timing ip release oracles quality regress report nightly faults mutation waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
@@ -185,6 +186,10 @@ timing: ## levels of logic of every block and of whole chips, against bars (BLOC
 ip: ## pack a chip for other tools and a SoC: archive in build/ip (CONFIG=a16)
 	@"$$PYTHON" dev/bootstrap.py ip
 	@$(CLI) ip $(CHIP)
+
+release: ## pack a release: archives of all configurations, wheel, changes, page of results (DRAFT=1: whatever is missing)
+	@"$$PYTHON" dev/bootstrap.py ip
+	@$(CLI) release $(if $(DRAFT),--draft)
 
 lint: ## check style and types of SystemVerilog and Python, import rules, generated files
 	@"$$PYTHON" dev/bootstrap.py lint

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `npu ip`: the chip for other people's tools."""
+"""The commands `npu ip` and `npu release`: the chip for other people's tools."""
 
 from __future__ import annotations
 
@@ -18,13 +18,27 @@ BAD_INPUT = (UsageError,)
 
 def _ip(arguments: argparse.Namespace) -> int:
     """Pack a chip for other tools: sources, lists, registers, constraints, a bench; build/ip."""
+    return _run("dev.ip.archive", arguments.chip.name)
+
+
+def _release(arguments: argparse.Namespace) -> int:
+    """Pack a release: archives, wheel, changes, page of results; build/release."""
+    return _run("dev.release", *(["--draft"] if arguments.draft else []))
+
+
+def _run(module: str, *words: str) -> int:
+    """Run a module of the group in a process of its own, so that no other command imports it."""
     if (lacks := optional.missing("ip")) is not None:
         raise UsageError(lacks)
     build_folder.require()
-    command = [sys.executable, "-m", "dev.ip.archive", arguments.chip.name]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    return subprocess.run([sys.executable, "-m", module, *words], cwd=ROOT, check=False).returncode
 
 
 def add_commands(command: AddCommand) -> None:
     """Add the command to the parser of `npu`."""
     add_config(command("ip", _ip))
+    command("release", _release).add_argument(
+        "--draft",
+        action="store_true",
+        help="without a day in CHANGELOG.md, or with reports missing",
+    )

@@ -22,7 +22,7 @@ COMMANDS = (
     *("evaluate", "profile", "embed"),
     *("waves", "test", "pytest", "build", "run", "operator", "unit", "soc", "firmware"),
     *("bench", "bench-docs", "regress", "report"),
-    *("cop-sweep", "faults", "mutation", "synth", "formal", "timing", "ip", "quality"),
+    *("cop-sweep", "faults", "mutation", "synth", "formal", "timing", "ip", "release", "quality"),
     *("lint", "format", "gen"),
 )
 """In the order of the help."""
@@ -99,7 +99,7 @@ def home_of(command: str) -> Home:
             from dev import timing_commands
 
             return timing_commands
-        case "ip":
+        case "ip" | "release":
             from dev.ip import ip_commands
 
             return ip_commands

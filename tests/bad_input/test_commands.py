@@ -222,6 +222,7 @@ REFUSED: list[tuple[list[str], str]] = [
         ["ip", "--config", "a64"],
         "npu ip: argument --config: given 'a64', allowed a16, a4, a8, a32, a16-int8",
     ),
+    (["release", "now"], "npu: unrecognized arguments: now"),
     (["quality", "nonsense"], "npu: given 'nonsense', allowed gpt2-tiny, "),
     (["quality", "--publish", "--tokens", "9"], "npu: --publish: given a part, allowed all"),
     (["lint", "more"], "npu: unrecognized arguments: more"),
