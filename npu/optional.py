@@ -71,6 +71,7 @@ PACKAGES: Mapping[str, Package] = MappingProxyType(
         "chromium": Package("Chromium", _program("chromium")),
         "gcc-riscv64-unknown-elf": Package("gcc for RISC-V", _program(RISCV_GCC)),
         "gtkwave": Package("GTKWave", _program("gtkwave")),
+        "iverilog": Package("Icarus Verilog", _program("iverilog")),
         "liblz4-dev": Package("lz4.h", _header("lz4.h")),
         "picolibc-riscv64-unknown-elf": Package("picolibc", _has_picolibc),
         "xvfb": Package("Xvfb", _program("Xvfb")),

@@ -13,13 +13,11 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from dev import constraints
-from dev.ip import registers, top_ports
+from dev.ip import registers, smoke, top_ports
 from dev.ip.top_ports import SourceError, TopPort
-from npu.asm import assemble
 from spec.configurations import ChipParameters
 from spec.paths import GENERATED, REGS, ROOT, RTL
-from spec.regs import CHIP_BASE, CHIP_FIELDS, SEQ_BASE, ChipReg, SeqReg, source
-from spec.regs.generated import CHIP_ID_VALUE
+from spec.regs import source
 from tb.run import sources
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -27,19 +25,6 @@ PERIOD = 20.0
 """ns, of the clock in the constraints; 50 MHz, which an ECP5 takes."""
 DELAY = 0.2
 """Share of it that inputs and outputs are late or early."""
-WORD = 16
-"""Bytes of a word of memory."""
-ROWS = 4
-"""Words that the smoke bench sends through the chip."""
-PROGRAM = f"""
-    DMA_LOAD dst=0 off=0 M=1 N={WORD * ROWS} b=0
-    BARRIER ld
-    VEC dst=0x400 src0=0 M=1 N={WORD * ROWS} op=relu
-    BARRIER vec
-    DMA_STORE dst=0x400 off=0 M=1 N={WORD * ROWS} b=1
-    END
-"""
-"""Of the smoke bench."""
 SMOKE = "tessera_smoke"
 MACHINE = "tessera_machine"
 FAST = ("-CFLAGS -O0",)
@@ -99,11 +84,11 @@ def contents(release: Release) -> dict[str, str]:
     wrapper = top_ports.of_wrapper(ports)
     design["rtl/tessera.v"] = verilog(release, ports, wrapper)
     names = [*design]
-    smoke = _smoke(release, wrapper)
-    bench = {name: text for name, text in smoke.items() if name.endswith(".sv")}
+    benches = _smoke(release, wrapper)
+    bench = {name: text for name, text in benches.items() if name.endswith(".sv")}
     made = {
         **design,
-        **smoke,
+        **benches,
         "tessera.vlt": _waivers(),
         "tessera.f": _list(release, ["tessera.vlt", *names]),
         "sim/smoke.f": _list(release, [*FAST, *bench]),
@@ -194,36 +179,7 @@ def _smoke(release: Release, wrapper: Sequence[TopPort]) -> dict[str, str]:
     """Return the bench, and its program for C."""
     host = [port for port in wrapper if not port.name.startswith("m_axi_")]
     memory = [port for port in wrapper if port.name.startswith("m_axi_")]
-    image = assemble(PROGRAM, limits=release.chip.limits).image()
-    program = [int.from_bytes(image[i : i + WORD], "little") for i in range(0, len(image), WORD)]
-    config0 = {
-        "ARRAY_DIM": release.chip.array_dim,
-        "SRAM_KIB": release.chip.limits.sram_bytes >> 10,
-    }
-    place = {
-        "id": CHIP_BASE + ChipReg.ID,
-        "config0": CHIP_BASE + ChipReg.CONFIG0,
-        "irq_enable": CHIP_BASE + ChipReg.IRQ_ENABLE,
-        "irq_status": CHIP_BASE + ChipReg.IRQ_STATUS,
-        "ctrl": SEQ_BASE + SeqReg.CTRL,
-        "status": SEQ_BASE + SeqReg.STATUS,
-        "ucode_base": SEQ_BASE + SeqReg.UCODE_BASE,
-        "ucode_len": SEQ_BASE + SeqReg.UCODE_LEN,
-        "base0": SEQ_BASE + SeqReg.DDR_BASE_ACT,
-        "base1": SEQ_BASE + SeqReg.DDR_BASE_OUT,
-    }
-    value = {
-        "id": CHIP_ID_VALUE,
-        "config0": sum(CHIP_FIELDS[f"CONFIG0_{name}"].put(each) for name, each in config0.items()),
-    }
-    values = {
-        "host": host,
-        "memory": memory,
-        "program": program,
-        "rows": ROWS,
-        "place": place,
-        "value": value,
-    }
+    values = {"host": host, "memory": memory, **smoke.words(release.chip)}
     names = [f"sim/{name}.sv" for name in ("tessera_memory", MACHINE, SMOKE)]
     names.append("sw/npu_smoke_program.h")
     return {name: _filled(f"{Path(name).name}.j2", release, **values) for name in names}

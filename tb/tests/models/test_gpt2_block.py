@@ -167,3 +167,15 @@ async def test_gpt2_block(dut: Dut) -> None:
     model_report.save(bench.run_dir, model_report.render(title, lines, bench.config.array_dim**2))
     if differences.first is not None:
         raise differences.first
+
+
+@cocotb.test
+async def test_gpt2_block_token(dut: Dut) -> None:
+    """The first layer of gpt2-tiny on one token, fused: the shortest of its kind."""
+    model = quantize_checkpoint(str(CHECKPOINT))
+    bench = await Bench.start(dut)
+    inputs = decoder.forward_trace(model, list(TEXT.encode()[:1])).residuals
+    differences = _Differences()
+    await _one(bench, model, 0, inputs[0], True, differences)
+    if differences.first is not None:
+        raise differences.first
