@@ -89,7 +89,7 @@ REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "
   $(if $(LIST),--list) $(if $(COV),--cov) $(if $(RESUME),--resume)
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run unit test generate chat profile soc bench bench-docs synth formal timing ip release oracles quality regress report nightly faults mutation waves lint format gen list clean
+.PHONY: help setup run unit test generate chat profile soc bench bench-docs synth formal lockstep timing ip release oracles quality regress report nightly faults mutation waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
@@ -178,6 +178,10 @@ synth: ## synthesise every block with yosys; LUT, FF, DSP, memory bits (BLOCKS= 
 formal: ## prove rules of control and protocols for all time, each with a fault that is refuted (PROOF= names)
 	@"$$PYTHON" dev/bootstrap.py synth
 	@$(CLI) formal -j "$$JOBS" "$$PROOF"
+
+lockstep: ## run the netlist of array 4 beside its RTL, every output in every cycle (TESTCASE= names SEED=1)
+	@"$$PYTHON" dev/bootstrap.py synth
+	@$(CLI) lockstep --seed "$$SEED" "$$TESTCASE"
 
 timing: ## levels of logic of every block and of whole chips, against bars (BLOCKS= names; ECP5=1: on that FPGA, too)
 	@"$$PYTHON" dev/bootstrap.py synth $(if $(ECP5),ecp5)

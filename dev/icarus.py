@@ -16,13 +16,14 @@ from spec.paths import ROOT, RTL
 PACKAGE = "iverilog"
 CLOCK_GATE = RTL / "cells" / "npu_clock_gate.sv"
 """A cell of the technology, which the netlist has as such."""
-PASSED = "bytes are right"
-_MEMORY = re.compile(r"^  reg \[\d+:0\] (\S+ ?) ?\[(\d+):0\];$", re.M)
+_OPEN = re.compile(r"'hx+")
+"""What a memory may say while a word is read and written; a LUT would spread it, valid or not."""
+_UNSET = re.compile(r"^  reg (?:\[\d+:0\] )?(\S+) *(?:\[(\d+):0\])?;$", re.M)
 
 
-def memories(netlist: str) -> list[tuple[str, int]]:
-    """Return the memories of a netlist, as a path ends with them, and their words."""
-    return [(name, int(last) + 1) for name, last in _MEMORY.findall(netlist)]
+def unset(netlist: str) -> list[tuple[str, int]]:
+    """Return what a netlist gives no first value: memories with their words, registers with 0."""
+    return [(name, int(last) + 1 if last else 0) for name, last in _UNSET.findall(netlist)]
 
 
 def bench(netlist: str) -> str:
@@ -31,25 +32,25 @@ def bench(netlist: str) -> str:
         "icarus.v.j2",
         ports=lockstep.ports(netlist),
         netlist=lockstep.module_of(lockstep.BLOCK.top),
-        memories=memories(netlist),
+        unset=unset(netlist),
         **smoke.words(lockstep.CHIP),
     )
 
 
 def run(netlist: str, folder: Path) -> str:
-    """Run the smoke program on a netlist; return what its bench says in the end.
+    """Run the smoke program on a netlist; return what is right, with the cycle of the end.
 
     Args:
-        netlist: of the chip.
-        folder: for what is made.
+        netlist: of the chip, with short names.
+        folder: for what is made, below the root of the tree.
 
     Raises:
-        SynthesisError: Icarus is not there, or refuses the netlist.
+        SynthesisError: Icarus is not there, or refuses the netlist; or something is wrong.
     """
     if (lacks := optional.missing(PACKAGE)) is not None:
         raise SynthesisError(lacks)
     folder.mkdir(parents=True, exist_ok=True)
-    files = {"netlist.v": netlist, "bench.v": bench(netlist)}
+    files = {"netlist.v": _OPEN.sub("'h0", netlist), "bench.v": bench(netlist)}
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     program = folder / "bench.vvp"
@@ -57,11 +58,12 @@ def run(netlist: str, folder: Path) -> str:
     _called(["iverilog", "-g2012", "-s", "netlist_bench", "-o", str(program), *map(str, sources)])
     said = _called(["vvp", "-n", str(program)])
     (folder / "log.txt").write_text(said, encoding="utf-8")
-    lines = [line for line in said.splitlines() if line.startswith("netlist: ")]
-    if not lines:
+    found = re.search(r"^netlist: (.*)$", said, re.M)
+    if found is None or "right" not in found[1]:
+        reason = found[1] if found else "its bench ended without a word"
         log = (folder / "log.txt").relative_to(ROOT)
-        raise SynthesisError(f"the bench of the netlist ended without a word; log: {log}")
-    return lines[-1].removeprefix("netlist: ")
+        raise SynthesisError(f"the netlist in Icarus: {reason}; log: {log}")
+    return found[1]
 
 
 def _called(command: list[str]) -> str:

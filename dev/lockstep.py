@@ -11,7 +11,6 @@ that data which no valid goes with, and registers that no reset reaches, are com
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,8 +29,12 @@ TEMPLATES = HDL / "lockstep"
 FOLDER = BUILD / "lockstep"
 CHIP = CHIPS["a4"]
 BLOCK = synth.SynthBlock(CHIP.name, "npu_top", CHIP.parameters)
-RUNS = ("test_gpt2_block_token", "test_dependent_straight", "test_dependent_loop")
-"""A block of GPT-2 on one token; 30 random programs, and 30 with loops."""
+RUNS = ("test_gpt2_block_token", "test_dependent_filled")
+"""A block of GPT-2 on one token; 50 random programs."""
+FAULTS = 20
+"""LUTs that can be made wrong."""
+LEAST_SEEN = 5
+"""So many of them the shortest of the runs must see; some are of engines that it does not use."""
 CELLS = """
 module CARRY4(
   output [3:0] CO, O,
@@ -50,15 +53,24 @@ flatten -noscopeinfo
 chtype -set $mul t:{synth.DSP}
 techmap -map {{folder}}/cells.v
 opt_clean -purge
-splitnets
-opt_clean -purge
 setundef -zero -init
 rename {{top}} {{netlist}}
+design -save flat
+splitnets
+opt_clean -purge
 write_verilog -noattr {{folder}}/netlist.v
+design -load flat
+rename -hide w:* i:* %d o:* %d
+write_verilog -noattr {{folder}}/short.v
 """
-"""One wire for each bit: a simulator would see loops in vectors where there are none."""
+"""The same netlist twice. Verilator sees loops in vectors where there are none, and gets a wire for
+each bit; Icarus takes minutes for long names, and gets vectors that are numbered."""
 _PORT = re.compile(r"^  (input|output) (\[\d+:0\])? ?(\w+);$", re.M)
-_LUT = re.compile(r"^(  assign (.+?) = \d+'h)([0-9a-f]+)( >> \{ .*\};)$", re.M)
+_LUT = re.compile(r"^(  assign \S+ += )(\d+'h[0-9a-f]+ >> \{ .*\});$", re.M)
+_CHOICE = """  integer fault;
+  initial if (!$value$plusargs("netlist_fault=%d", fault)) fault = 0;
+"""
+_DIFFERENCE = re.compile(r"Same_\w+_A: (cycle \d+: .*)")
 _DONE = re.compile(r"^lockstep: (\d+) cycles, (\d+) outputs$", re.M)
 
 
@@ -69,6 +81,14 @@ class NetlistPort:
     name: str
     is_input: bool
     range: str
+
+
+@dataclass(frozen=True)
+class Netlist:
+    """A netlist as plain Verilog: with the names of the source, bit by bit, and with numbers."""
+
+    named: str
+    short: str
 
 
 def ports(text: str) -> list[NetlistPort]:
@@ -95,9 +115,7 @@ def checker(text: str, top: str) -> str:
     outputs = [port for port in found if not port.is_input]
     if not outputs:
         raise SynthesisError(f"the netlist of {top} has no output")
-    return filled(
-        "lockstep.sv.j2", top=top, netlist=module_of(top), ports=found, outputs=outputs
-    )
+    return filled("lockstep.sv.j2", top=top, netlist=module_of(top), ports=found, outputs=outputs)
 
 
 def filled(template: str, **values: object) -> str:
@@ -111,7 +129,7 @@ def filled(template: str, **values: object) -> str:
     return environment.get_template(template).render(**values)
 
 
-def write_netlist(block: synth.SynthBlock, paths: Sequence[Path], folder: Path) -> Path:
+def write_netlist(block: synth.SynthBlock, paths: Sequence[Path], folder: Path) -> Netlist:
     """Synthesise a block as `make synth` does; return its netlist as plain Verilog.
 
     Nothing is done again that was done with the same sources.
@@ -138,89 +156,81 @@ def write_netlist(block: synth.SynthBlock, paths: Sequence[Path], folder: Path) 
         folder=export.relative_to(ROOT),
     )
 
-    def make() -> dict[str, str]:
+    def make() -> dict[str, bool]:
         yosys.run(script, export)
-        return {"netlist": "netlist.v"}
+        return {"written": True}
 
     with progress.step(f"writing the netlist of {block.name}"):
         yosys.kept(export / "result.json", yosys.digest(script + CELLS, [mapped]), make)
-    return export / "netlist.v"
+    named, short = ((export / name).read_text("utf-8") for name in ("netlist.v", "short.v"))
+    return Netlist(named, short)
 
 
 @dataclass(frozen=True)
 class LockstepConfiguration(build.Configuration):
-    """The bench with a netlist beside the chip.
-
-    Attributes:
-        beside: the netlist, and the checker that has it.
-    """
-
-    beside: tuple[Path, ...] = ()
+    """The bench with a netlist beside the chip; `beside` are netlist and checker."""
 
     takes: ClassVar[str] = "5 to 10 minutes"
 
     @property
     def folder(self) -> Path:
         """Where the model is built."""
-        return FOLDER / (self.label or "model")
+        return FOLDER / "model"
 
     @property
     def options(self) -> list[str]:
         """Registers and memories begin with zeros, those of the RTL as well."""
         return [*super().options, "--x-initial", "0"]
 
-    @property
-    def inputs(self) -> list[Path]:
-        """Netlist and checker behind all others; of the netlist no warning is of use."""
-        return [TEMPLATES / "netlist.vlt", *super().inputs, *self.beside]
-
     def repeat(self, test: str, seed: int) -> list[str]:
         """Return the words of the command that runs a test on such a model again."""
         return ["make", "lockstep", f"TESTCASE={test}", f"SEED={seed}"]
 
 
-def prepared(netlist: str, label: str) -> LockstepConfiguration:
+def prepared(netlist: str) -> LockstepConfiguration:
     """Return the model that has a netlist beside the chip, with the files that it is built from.
 
     Args:
         netlist: its text.
-        label: of the model's folder.
 
     Raises:
         SynthesisError: the netlist has no outputs.
     """
-    folder = FOLDER / f"{label}-hdl"
+    folder = FOLDER / "beside"
     folder.mkdir(parents=True, exist_ok=True)
     files = {"netlist.v": netlist, "lockstep.sv": checker(netlist, BLOCK.top)}
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    beside = tuple(folder / name for name in files)
-    return LockstepConfiguration(chip=CHIP, label=label, beside=beside)
+    waiver = TEMPLATES / "netlist.vlt"
+    beside = (waiver, *(folder / name for name in files))
+    return LockstepConfiguration(chip=CHIP, beside=beside)
 
 
-def planted(netlist: str) -> tuple[str, str]:
-    """Plant a fault: the LUT whose output most others read says the opposite.
+def with_faults(netlist: str, count: int = FAULTS) -> str:
+    """Return a netlist that has faults, of which a plusarg of the simulation turns one on.
+
+    With +netlist_fault=3 the third of some LUTs, drawn from all over the netlist, says the opposite
+    of what it should; without it none does, and the netlist is the one that was given. So one model
+    shows both that nothing differs and that a difference is seen.
 
     Args:
         netlist: its text.
-
-    Returns:
-        The netlist with the fault, and the name of the wire that is wrong.
+        count: LUTs that can be wrong, numbered from 1.
 
     Raises:
-        SynthesisError: it has no LUT.
+        SynthesisError: it has fewer LUTs.
     """
-    read = Counter(
-        name.strip() for lut in _LUT.finditer(netlist) for name in lut[4][5:-3].split(",")
-    )
-    luts = [lut for lut in _LUT.finditer(netlist) if lut[2].strip() in read]
-    if not luts:
-        raise SynthesisError("the netlist has no LUT that another one reads")
-    lut = max(luts, key=lambda found: read[found[2].strip()])
-    bits = 1 << len(lut[4].split(","))
-    wrong = f"{int(lut[3], 16) ^ ((1 << bits) - 1):x}"
-    name = lut[2].strip().removeprefix("\\")
-    return f"{netlist[: lut.start(3)]}{wrong}{netlist[lut.end(3) :]}", name
+    luts = list(_LUT.finditer(netlist))
+    if len(luts) < count:
+        raise SynthesisError(f"given a netlist of {len(luts)} LUTs, allowed {count} at least")
+    parts, end = [], 0
+    for number in range(1, count + 1):
+        lut = luts[(2 * number - 1) * len(luts) // (2 * count)]
+        parts.append(f"{netlist[end : lut.start()]}{lut[1]}({lut[2]}) ^ (fault == {number});")
+        end = lut.end()
+    parts.append(netlist[end:])
+    head, ports_end, body = "".join(parts).partition(");\n")
+    return f"{head}{ports_end}{_CHOICE}{body}"
 
 
 @dataclass(frozen=True)
@@ -228,11 +238,13 @@ class Comparison:
     """How a run beside the netlist ended.
 
     Attributes:
+        test: its name.
         result: of the test, which fails with the first difference.
         cycles: in which outputs were compared.
         outputs: that were compared.
     """
 
+    test: str
     result: runner.TestResult
     cycles: int
     outputs: int
@@ -242,28 +254,54 @@ class Comparison:
         """Whether the test passed, and something was compared."""
         return self.result.passed and self.cycles > 0
 
+    @property
+    def difference(self) -> str:
+        """What the checker says of the first difference, "" if there is none."""
+        found = _DIFFERENCE.search(self.result.message)
+        return found[1] if found else ""
 
-def compare(configuration: LockstepConfiguration, name: str, seed: int = 1) -> Comparison:
+    def __str__(self) -> str:
+        if self.same:
+            return f"same    {self.test}: {self.outputs} outputs in {self.cycles:,} cycles"
+        return f"DIFFERS {self.test}: {self.difference or self.result.message or 'no comparison'}"
+
+
+def compare(
+    configuration: LockstepConfiguration, name: str, seed: int = 1, fault: int = 0
+) -> Comparison:
     """Run a test by name on a built model; see what was compared.
+
+    Args:
+        configuration: the model.
+        name: of the test.
+        seed: of all its random choices.
+        fault: of `with_faults`, 0 for none.
 
     Raises:
         registry.UnknownTestError: no test is called so.
     """
     (test,) = registry.select([name], registry.discover())
-    place = FOLDER / "runs" / f"{configuration.folder.name}-{name}-{seed}"
-    job = runner.Job(test, configuration, seed, place=place)
+    place = FOLDER / "runs" / f"{configuration.folder.name}-{name}-{seed}-{fault}"
+    plusargs = (f"netlist_fault={fault}",) if fault else ()
+    job = runner.Job(test, configuration, seed, place=place, plusargs=plusargs)
     result = runner.run(job)
     log = (place / runner.LOG).read_text(encoding="utf-8", errors="replace")
     done = _DONE.search(log)
     cycles, outputs = (int(done[1]), int(done[2])) if done else (0, 0)
-    return Comparison(result, cycles, outputs)
+    return Comparison(name, result, cycles, outputs)
 
 
-def netlist_of_chip() -> str:
+def faults_seen(configuration: LockstepConfiguration) -> list[Comparison]:
+    """Return the runs in which a planted fault is seen as a difference, of the shortest test."""
+    numbers = range(1, FAULTS + 1)
+    tried = [compare(configuration, RUNS[0], fault=number) for number in numbers]
+    return [found for found in tried if found.difference]
+
+
+def write_netlist_of_chip() -> Netlist:
     """Return the netlist of the chip.
 
     Raises:
         SynthesisError: yosys refused it, or is not there.
     """
-    path = write_netlist(BLOCK, sources.rtl_sources(), FOLDER)
-    return path.read_text(encoding="utf-8")
+    return write_netlist(BLOCK, sources.rtl_sources(), FOLDER)

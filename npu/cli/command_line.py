@@ -22,7 +22,8 @@ COMMANDS = (
     *("evaluate", "profile", "embed"),
     *("waves", "test", "pytest", "build", "run", "operator", "unit", "soc", "firmware"),
     *("bench", "bench-docs", "regress", "report"),
-    *("cop-sweep", "faults", "mutation", "synth", "formal", "timing", "ip", "release", "quality"),
+    *("cop-sweep", "faults", "mutation", "synth", "formal", "lockstep"),
+    *("timing", "ip", "release", "quality"),
     *("lint", "format", "gen"),
 )
 """In the order of the help."""
@@ -95,6 +96,10 @@ def home_of(command: str) -> Home:
             from dev import mutation_commands
 
             return mutation_commands
+        case "lockstep":
+            from dev import lockstep_commands
+
+            return lockstep_commands
         case "timing":
             from dev import timing_commands
 

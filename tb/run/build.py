@@ -51,6 +51,7 @@ class Configuration:
         rtl: folder of the design's sources; another one to try a changed copy.
         label: folder name in build/sim, derived from the rest if empty.
         coverage: whether each run leaves `coverage.dat`, the lines and branches that it executed.
+        beside: more sources, behind all others, wherever they are.
     """
 
     kind: Kind = "fast"
@@ -58,6 +59,7 @@ class Configuration:
     rtl: Path = RTL
     label: str = ""
     coverage: bool = False
+    beside: tuple[Path, ...] = ()
 
     takes: ClassVar[str] = "1 to 2 minutes"
 
@@ -104,7 +106,7 @@ class Configuration:
         """What Verilator reads: what Python sees, waivers of the design, sources."""
         seen = [HDL / "fast.vlt", *([HDL / "debug.vlt"] if self.kind == "debug" else [])]
         waivers = sources.waivers(self.rtl, GENERATED)
-        return [*seen, *waivers, *sources.bench_sources(self.rtl, GENERATED)]
+        return [*seen, *waivers, *sources.bench_sources(self.rtl, GENERATED), *self.beside]
 
     def repeat(self, test: str, seed: int) -> list[str]:
         """Return the words of the command that runs a test on such a model again."""
@@ -305,7 +307,8 @@ def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> No
     started = time.monotonic()
     variables = _make_variables(configuration, tool)
     recipe = "\n".join([tool.version, *_verilator_arguments(configuration), *variables])
-    built = digest.of([*command, *variables], (configuration.rtl, GENERATED, HDL), [main])
+    homes = (configuration.rtl, GENERATED, HDL)
+    built = digest.of([*command, *variables], homes, [main, *configuration.beside])
     stamp = folder / "digest.txt"
     if configuration.binary.exists() and stamp.exists() and stamp.read_text() == built:
         return

@@ -106,7 +106,7 @@ class UnitConfiguration(Configuration):
         packages = sources.packages([*hdl, UNIT_HDL / "unit_pkg.sv"])
         waivers = sources.waivers(self.rtl, GENERATED)
         checks = sources.checks(self.wrapper, self.rtl, GENERATED)
-        return [*seen, *waivers, *packages, self.wrapper, *checks]
+        return [*seen, *waivers, *packages, self.wrapper, *checks, *self.beside]
 
     def repeat(self, test: str, seed: int) -> list[str]:
         """Return the words of the command that runs a test on such a model again."""

@@ -216,6 +216,12 @@ REFUSED: list[tuple[list[str], str]] = [
     (["report", "--run", "0"], "npu report: argument --run: given '0', allowed whole"),
     (["cop-sweep", "nonsense"], "npu: given 'nonsense', allowed "),
     (["formal", "axi_reed"], "npu: no proof is called 'axi_reed'; near: axi_read"),
+    (["lockstep", "nonsense"], "npu: no test is called 'nonsense'"),
+    (
+        ["lockstep", "test_cop_cases"],
+        "npu: test_cop_integer_cases: given CONFIG=a4, allowed a16, ",
+    ),
+    (["lockstep", "--seed", "0"], "npu lockstep: argument --seed: given '0', allowed whole"),
     (["synth", "nonsense"], "npu: given 'nonsense', allowed "),
     (["timing", "nonsense"], "npu: given 'nonsense', allowed "),
     (

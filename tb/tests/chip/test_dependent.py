@@ -13,6 +13,7 @@ from collections import Counter
 import cocotb
 import numpy as np
 
+from npu.asm import assemble
 from npu.driver.errors import DeviceError
 from spec.isa import Opcode
 from tb.bench.dut import Dut
@@ -26,6 +27,8 @@ TAGS = ("ld", "st", "gemm", "smx", "nrm", "vec", "random", "long")
 
 PROGRAMS, FULL = 30, 500
 """Programs of each test, and of its long form."""
+FILLED = 50
+"""Programs behind one that has filled SRAM."""
 LIMIT = 100_000
 """Cycles that a program may take."""
 
@@ -60,14 +63,34 @@ def _memory(random: np.random.Generator) -> Knobs:
     )
 
 
-async def _run_all(dut: Dut, *, loop: bool) -> None:
-    """Run the programs of a test one after the other on what the last one has left."""
+async def _fill(bench: Bench) -> None:
+    """Load all of SRAM, with what lies in memory."""
+    size = 0x4000
+    loads = [
+        f"DMA_LOAD dst={at:#x} M=16 N={size // 16} b=0 off={at:#x}"
+        for at in range(0, bench.config.sram_bytes, size)
+    ]
+    await bench.execute(assemble("\n".join([*loads, "END"])).instructions)
+
+
+async def _run_all(dut: Dut, programs: int, *loops: bool, fill: bool = False) -> None:
+    """Run the programs of a test one after the other on what the last one has left.
+
+    Args:
+        dut: the bench.
+        programs: so many.
+        loops: whether there is a LOOP in them, taken in turns.
+        fill: whether a program fills SRAM first, for a chip that begins with zeros.
+    """
     bench = await Bench.start(dut)
+    if fill:
+        await _fill(bench)
     hazards: Counter[str] = Counter()
     pairs, numbers, dull = set(), Counter[int](), 0.0
-    scenes = wanted(FULL if full() else PROGRAMS)
+    scenes = wanted(programs)
     count = len(scenes)
     for keep in scenes:
+        loop = loops[keep.scene % len(loops)]
         random = np.random.default_rng((int(cocotb.RANDOM_SEED), loop, keep.scene))
         knobs = _memory(random)
         await bench.set_knobs(knobs)
@@ -103,10 +126,16 @@ async def _run_all(dut: Dut, *, loop: bool) -> None:
 @cocotb.test
 async def test_dependent_straight(dut: Dut) -> None:
     """Programs without LOOP."""
-    await _run_all(dut, loop=False)
+    await _run_all(dut, FULL if full() else PROGRAMS, False)
 
 
 @cocotb.test
 async def test_dependent_loop(dut: Dut) -> None:
     """Programs in which a LOOP goes over some of the instructions up to three times more."""
-    await _run_all(dut, loop=True)
+    await _run_all(dut, FULL if full() else PROGRAMS, True)
+
+
+@cocotb.test
+async def test_dependent_filled(dut: Dut) -> None:
+    """Half of them with LOOP, in an SRAM that a program has filled."""
+    await _run_all(dut, FILLED, False, True, fill=True)
