@@ -31,7 +31,7 @@ def model(netlist: lockstep.Netlist) -> lockstep.LockstepConfiguration:
     return found
 
 
-@pytest.mark.parametrize(("test", "least"), zip(lockstep.RUNS, (4_000, 300_000), strict=True))
+@pytest.mark.parametrize(("test", "least"), list(zip(lockstep.RUNS, (4_000, 300_000), strict=True)))
 def test_every_output_is_the_same_in_every_cycle(
     model: lockstep.LockstepConfiguration, test: str, least: int
 ) -> None:
