@@ -131,7 +131,7 @@ def _with_operator(node: ast.BinOp | ast.AugAssign, op: object) -> ast.AST:
 
 
 def _unread(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield what no result depends on: annotations, errors, decorators."""
+    """Yield what no result depends on: annotations, errors, decorators, lengths that follow."""
     for node in ast.walk(tree):
         match node:
             case ast.Raise() | ast.arg():
@@ -144,6 +144,9 @@ def _unread(tree: ast.Module) -> Iterator[ast.AST]:
                     yield node.returns
             case ast.Subscript(value=ast.Attribute(attr="NDArray")):
                 yield node
+            case ast.Call(func=ast.Attribute(attr="reshape"), args=lengths):
+                # Any negative number is the length that follows from the others.
+                yield from (one for one in lengths if isinstance(one, ast.UnaryOp))
 
 
 def _changed(file: str, text: str, node: ast.expr | ast.AugAssign, new: str) -> SourceChange:

@@ -87,7 +87,7 @@ def _float(kind: Minifloat, code: int) -> tuple[int, int]:
     """Return v and t of a minifloat; codes that are no numbers decode as if they were."""
     m = code & ((1 << kind.mantissa) - 1)
     e = code >> kind.mantissa & ((1 << kind.exponent) - 1)
-    v = ((e > 0) << kind.mantissa | m) << (6 - kind.mantissa)
+    v = (((e > 0) << kind.mantissa) + m) << (6 - kind.mantissa)
     t = min(STEP_MAX, max(kind.top - max(e, 1), 0))
     return (-v if code >> (kind.exponent + kind.mantissa) & 1 else v), t
 
@@ -181,12 +181,10 @@ def side_beats(fmt: WeightFormat, k: int, edge: int, group: int) -> npt.NDArray[
 
 
 def _fields(data: Bytes, bits: int) -> Bytes:
-    """Cut bytes (..., n) into fields, the lowest bits first: (..., n * 8 / bits) uint8."""
-    if bits == 8:
-        return data
+    """Cut bytes (c, ...) into fields, lowest bits first: (c, bytes of each * 8 / bits) uint8."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     parts: Bytes = data[..., None] >> shifts & np.uint8((1 << bits) - 1)
-    return parts.reshape(*data.shape[:-1], -1)
+    return parts.reshape(len(data), -1)
 
 
 def _scaled(fmt: WeightFormat, tiles: Bytes, side: Bytes, edge: int, group: int) -> Weights:

@@ -481,11 +481,12 @@ def test_a_report(tmp_path: Path) -> None:
 # Common sources
 # --------------------------------------------------------------------------------------------------
 def test_changes_of_a_module_of_python() -> None:
-    """Numbers and operators; not what stands in errors and annotations."""
+    """Numbers and operators; not what stands in errors and annotations, nor lengths that follow."""
     text = """'Three 3.'\nA = 1 << 4\n\n
 def f(x: '4') -> bool:
     if x < 2.5:
         raise ValueError(3)
+    x.reshape(8, -1)
     return True
 """
     found = [(each.line, each.what) for each in mutation_common.changes("a.py", text)]
@@ -495,7 +496,8 @@ def f(x: '4') -> bool:
         (2, "4 -> 5"),
         (6, "2.5 -> 3.5"),
         (6, "x < 2.5 -> (x <= 2.5)"),
-        (8, "True -> False"),
+        (8, "8 -> 9"),
+        (9, "True -> False"),
     ]
     for each in mutation_common.changes("a.py", text):
         compile(each.text, "a.py", "exec")
