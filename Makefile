@@ -8,6 +8,7 @@ BLOCKS ?=
 PROOF ?=
 ECP5 ?=
 RAISE ?=
+POINTS ?=
 SEED ?= 1
 SEEDS ?=
 FULL ?=
@@ -56,7 +57,7 @@ VENV := .venv/bin/python
 
 # What a user gives is text, neither make's nor the shell's to read: each is taken as it stands and
 # reaches the commands through the environment, as "$$NAME".
-GIVEN := SIM TESTCASE BLOCK BLOCKS PROOF ECP5 RAISE SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM MODEL PROMPT PROMPTS BATCH SPECULATE QUESTION \
+GIVEN := SIM TESTCASE BLOCK BLOCKS PROOF ECP5 RAISE POINTS SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM MODEL PROMPT PROMPTS BATCH SPECULATE QUESTION \
   SYSTEM WEIGHTS ACCEPT_LOSS CONTEXT PROGRAM INPUT TOKENS TEMPERATURE TOP_K ON TIER FILTER LIST COV HOSTILE MEMORY KEEP \
   COUNT DRAW MUTANTS COMMON DRAFT RESUME CHANGED SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
@@ -89,7 +90,7 @@ REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "
   $(if $(LIST),--list) $(if $(COV),--cov) $(if $(RESUME),--resume)
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run unit test generate chat profile soc bench bench-docs synth formal lockstep timing ip release oracles quality regress report nightly faults mutation waves lint format gen list clean
+.PHONY: help setup run unit test generate chat profile soc bench bench-docs synth formal lockstep timing ip release oracles quality regress coverage report nightly faults mutation waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
@@ -150,6 +151,9 @@ quality: ## bits per byte and top-1 of the integer networks against float32 (ins
 regress: ## run a tier of tests in full: TIER= (smoke, full, nightly) [FILTER= SEEDS= COV= CHANGED= SCHEDULER= ...]
 	@"$$PYTHON" dev/bootstrap.py $(TEST_GROUPS) $(SUITE_GROUPS)
 	@$(CLI) regress "$$TIER" $(RUN_OPTIONS) $(REGRESS_OPTIONS)
+
+coverage: setup ## say which points of the plan the last regression has met, and what is missing (POINTS= names)
+	@$(CLI) coverage "$$POINTS"
 
 report: setup ## write build/reports/index.html, one page with all results that there are
 	@$(CLI) report

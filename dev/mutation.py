@@ -36,8 +36,7 @@ PER_MODEL = 150
 """Mutants in one model."""
 PATIENCE_S = 60
 """Seconds, as tests take without a mutant, that are tried with one that nothing notices."""
-SOURCES = ("rtl", "golden", "npu", "spec", "tb", "weights")
-"""Folders that decide what a test of the chip does."""
+SOURCES = tree.DESIGN
 
 
 def sources_digest() -> str:

@@ -132,6 +132,7 @@ def _begun(
         "hostile": arguments.hostile,
         "memory": arguments.memory,
         "coverage": arguments.cov,
+        "design": tree.read(tree.DESIGN).digest,
         "config": (arguments.chip or USUAL).name,
         "complete": arguments.tier != "smoke" and not narrow,
     }

@@ -12,6 +12,8 @@ from spec.paths import PACKAGES, ROOT
 
 HOMES = ("rtl", *PACKAGES, "tests", "firmware")
 """Folders whose files decide what a test does."""
+DESIGN = ("rtl", "golden", "npu", "spec", "tb", "weights")
+"""Folders that decide what a test of the chip does."""
 FILES = ("pyproject.toml", "constraints.txt", "Makefile")
 
 

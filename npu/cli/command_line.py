@@ -21,7 +21,7 @@ COMMANDS = (
     *("inspect", "estimate", "asm", "disasm", "compile", "explain", "generate", "chat"),
     *("evaluate", "profile", "embed"),
     *("waves", "test", "pytest", "build", "run", "operator", "unit", "soc", "firmware"),
-    *("bench", "bench-docs", "regress", "report"),
+    *("bench", "bench-docs", "regress", "coverage", "report"),
     *("cop-sweep", "faults", "mutation", "synth", "formal", "lockstep"),
     *("timing", "ip", "release", "quality"),
     *("lint", "format", "gen"),
@@ -92,6 +92,10 @@ def home_of(command: str) -> Home:
             from dev.regression import command as regress_command
 
             return regress_command
+        case "coverage":
+            from dev import functional_commands
+
+            return functional_commands
         case "mutation":
             from dev import mutation_commands
 

@@ -94,6 +94,7 @@ class Bench:
         chip: the driver on that bus.
         config: the chip's sizes, read from its own registers.
         random: the test's random generator, seeded by the run's seed.
+        knobs: the memory as it behaves now.
         hits: coverage rows that programs of this test have executed.
     """
 
@@ -104,6 +105,7 @@ class Bench:
     chip: RtlChip
     config: ChipConfig
     random: np.random.Generator
+    knobs: Knobs
     hits: isa_coverage.Hits = field(default_factory=isa_coverage.Hits)
 
     @classmethod
@@ -135,7 +137,8 @@ class Bench:
         limits = chip.info.limits
         sizes = limits.array_dim, limits.sram_bytes, limits.acc_rows, limits.norm_max
         config = ChipConfig(*sizes, narrow_formats=limits.narrow_formats)
-        bench = cls(dut, run_dir, memory, bus, chip, config, random)
+        bench = cls(dut, run_dir, memory, bus, chip, config, random, knobs)
+        chip.on_error = lambda error: bench.add_hits([isa_coverage.error_row(error)])
         bench._slave = slave
         bench._writes = logs.Log(run_dir / logs.SRAM_WRITES_FILE, logs.SRAM_WRITE)
         bench._events = logs.Log(run_dir / logs.EVENTS_FILE, logs.EVENT)
@@ -149,7 +152,7 @@ class Bench:
 
     async def set_knobs(self, knobs: Knobs) -> None:
         """Change the behaviour of the memory from the next clock edge on."""
-        knobs = _as_the_run_wants(knobs)
+        self.knobs = knobs = _as_the_run_wants(knobs)
         knobs.apply(self.dut)
         if self._slave is not None:
             self._slave.knobs = knobs
@@ -246,7 +249,7 @@ class Bench:
         except MismatchError as error:
             failure.note(self.run_dir, error, events, trace, int(self.dut.cycle.value))
             raise RunMismatchError(str(error), execution) from None
-        self.hits.add(program, events)
+        self.hits.add(program, events, self.config.tile, self.config.array_dim, self.knobs)
         self._save_hits()
         return execution
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from npu.driver.chip import Chip, Finish
 from npu.driver.counters import ChipCounters
 from npu.driver.errors import BusError, DeviceError
 from npu.driver.identity import ChipInfo
-from spec.isa import Engine
+from spec.isa import Engine, ErrorReport
 from spec.regs import StartState
 from tb.bench import accesses, callbacks
 from tb.bench.accesses import PortAccess
@@ -202,6 +202,7 @@ class RtlChip(Chip):
     Attributes:
         bus: the way to the chip.
         finishes: how the programs of `run` have ended.
+        on_error: is told of every error that is read.
     """
 
     bus: RtlBus
@@ -209,6 +210,7 @@ class RtlChip(Chip):
     def __init__(self, bus: RtlBus, info: ChipInfo) -> None:
         super().__init__(bus, info)
         self.finishes: list[TimedFinish] = []
+        self.on_error: Callable[[ErrorReport], None] = lambda _: None
 
     async def counters(self) -> ChipCounters:
         """Return the performance counters; the chip must be idle.
@@ -219,6 +221,22 @@ class RtlChip(Chip):
         counters = await super().counters()
         compare_counters(monitored(self.bus.dut), counters)
         return counters
+
+    async def finish(self) -> Finish:
+        """Return how a program ended; see `Chip.finish`."""
+        finish = await super().finish()
+        self._tell(finish.error)
+        return finish
+
+    async def status(self) -> ErrorReport | None:
+        """Return the error of a program that has ended; see `Chip.status`."""
+        error = await super().status()
+        self._tell(error)
+        return error
+
+    def _tell(self, error: ErrorReport | None) -> None:
+        if error is not None:
+            self.on_error(error)
 
     async def run(self, state: StartState, limit: int | None = None) -> TimedFinish:
         """Start a program, sleep until its end, acknowledge, and say how it ended.

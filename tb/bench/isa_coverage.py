@@ -14,12 +14,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from spec.configurations import CHIPS
 from spec.isa import (
     BARRIER_MOST,
     OPCODES,
     PREFIX_FIELDS,
     SET_REGISTERS,
     BitField,
+    Engine,
+    ErrorCode,
+    ErrorReport,
     Flag,
     GemmQ,
     Instruction,
@@ -30,8 +34,12 @@ from spec.isa import (
     WeightGroup,
 )
 from spec.isa.gemm import GemmForm
-from spec.isa.weight_formats import GROUPED
+from spec.isa.operands import ARRAY_DIMS, Prefix, is_dynamic, sram_operands, up
+from spec.isa.weight_formats import GROUP_ROWS, GROUPED
+from tb.bench.coverage_group import Group, outside
+from tb.bench.knobs import Knobs
 from tb.bench.logs import DISPATCH, Records
+from tb.bench.memory_kinds import MemoryKind
 
 WIDEST_MODE_FIELD = 3
 """Fields of more bits are numbers, unless their values have names."""
@@ -91,6 +99,8 @@ def rows_of(word: Instruction, prefix: Instruction | None) -> set[str]:
         if form.stream:  # where the bit of a transposed B belongs to the group
             rows.discard(f"GEMM {Flag.TRANSPOSE_B.name}")
             rows.add(_format_row(WeightFormat(form.format), WeightGroup(form.group)))
+        else:
+            rows.discard("GEMM GROUP_LOW")
     if opcode == Opcode.SET:
         rows.add(f"SET {SetReg(word.dst).name}")
     if opcode == Opcode.BARRIER:
@@ -140,26 +150,210 @@ def required() -> list[str]:
     return rows
 
 
+# --------------------------------------------------------------------------------------------------
+# Crosses
+# --------------------------------------------------------------------------------------------------
+_PITCHES = {"cp", "ap", "bp", "dp"}
+_USES: dict[Opcode, tuple[str, ...]] = {
+    opcode: (opcode.name, *(f"{opcode.name} {flag}" for flag in info.flags))
+    for opcode, info in OPCODES.items()
+    if opcode != Opcode.PFX  # which is a part of the word behind it
+}
+
+
+def _dimensions(opcode: Opcode) -> dict[str, str]:
+    """Return the kind of each field that is a dimension."""
+    fields = OPCODES[opcode].fields
+    return {name: info.kind for name, info in fields.items() if info.kind in ("dim", "dyn")}
+
+
+def _shapes(opcode: Opcode) -> list[str]:
+    """Return the classes of shape that an opcode can have."""
+    kinds = _dimensions(opcode)
+    there = {
+        "none": not kinds,
+        "row": "m" in kinds,
+        "whole": bool(kinds),
+        "ragged": bool(kinds),
+        "dynamic": "dyn" in kinds.values(),
+    }
+    return [name for name, has in there.items() if has]
+
+
+def _places(opcode: Opcode) -> list[str]:
+    """Return the manners in which the operands of an opcode can lie in SRAM."""
+    info = OPCODES[opcode]
+    has = any(each.kind == "sram" for each in info.fields.values())
+    there = {
+        "none": not has,
+        "packed": has,
+        "pitched": bool(_PITCHES & {*info.prefix}),
+        "in place": {"cp", "ap"} <= {*info.prefix},
+    }
+    return [name for name, has in there.items() if has]
+
+
+def _isa() -> Group:
+    uses = [use for each in _USES.values() for use in each]
+    shapes = {use: _shapes(opcode) for opcode, each in _USES.items() for use in each}
+    places = {use: _places(opcode) for opcode, each in _USES.items() for use in each}
+    points = {
+        "use": uses,
+        "shape": ("none", "row", "whole", "ragged", "dynamic"),
+        "place": ("none", "packed", "pitched", "in place"),
+        "stall": ("usual", "late", "stalled"),
+    }
+    illegal = [*outside(uses, shapes, 1, 4), *outside(uses, places, 2, 4)]
+    return Group("isa", points, (("use", "shape", "place", "stall"),), illegal)
+
+
+ISA = _isa()
+"""Opcode with flag, class of shape, place of operands, behaviour of the memory."""
+
+UNGROUPED = "ungrouped"
+WEIGHTS = Group(
+    "weights",
+    {
+        "format": [fmt.name for fmt in WeightFormat],
+        "group": [UNGROUPED, *(group.name for group in WeightGroup)],
+        "array": [f"a{edge}" for edge in sorted({chip.array_dim for chip in CHIPS.values()})],
+    },
+    (("format", "group", "array"),),
+    [
+        *(
+            (fmt.name, group, None)
+            for fmt in WeightFormat
+            for group in (UNGROUPED, *(group.name for group in WeightGroup))
+            if (group == UNGROUPED) == (fmt in GROUPED)
+        ),
+        *(
+            (None, group.name, f"a{edge}")
+            for group in WeightGroup
+            for edge in ARRAY_DIMS
+            if GROUP_ROWS[group] < edge
+        ),
+    ],
+)
+"""Format of weights in the stream, its group, edge of the array."""
+
+_FROM_MEMORY = (Engine.LD, Engine.SEQ, Engine.STREAM)
+_REPORTED_BY: dict[ErrorCode, tuple[Engine, ...]] = {
+    ErrorCode.READ_ERROR: _FROM_MEMORY,
+    ErrorCode.WRITE_ERROR: (Engine.ST,),
+    ErrorCode.TIMEOUT: (*_FROM_MEMORY, Engine.ST),
+    ErrorCode.REGION: (*_FROM_MEMORY, Engine.ST),
+    ErrorCode.BAD_ADDRESS: (Engine.SEQ, Engine.LD),
+}
+"""Who can meet an error; all others are the sequencer's."""
+_CODES = [code for code in ErrorCode if code != ErrorCode.NONE]
+ERRORS = Group(
+    "errors",
+    {
+        "code": [code.name for code in _CODES],
+        "engine": [
+            engine.name
+            for engine in Engine
+            if any(engine in _REPORTED_BY.get(code, (Engine.SEQ,)) for code in _CODES)
+        ],
+    },
+    (("code", "engine"),),
+    [
+        (code.name, engine.name)
+        for code in _CODES
+        for engine in Engine
+        if engine not in _REPORTED_BY.get(code, (Engine.SEQ,))
+    ],
+)
+"""Error code, engine that the chip blames."""
+
+
+def error_row(error: ErrorReport) -> str:
+    """Return the sample of an error."""
+    return ERRORS.row(error.code.name, error.engine.name)
+
+
+def _stall(knobs: Knobs) -> str:
+    """Return how a memory behaves."""
+    slow = ("read_gap", "write_gap", "ar_stall", "aw_stall", "w_stall")
+    if any(getattr(knobs, name) for name in slow):
+        return "stalled"
+    return "usual" if knobs.as_late_as_usual and knobs.memory == MemoryKind.FIXED else "late"
+
+
+def _shape(word: Instruction) -> str:
+    """Return the class of shape of an instruction."""
+    kinds = _dimensions(Opcode(word.opcode))
+    sizes = {name: getattr(word, name) for name in kinds}
+    if not sizes:
+        return "none"
+    if any(is_dynamic(sizes[name]) for name, kind in kinds.items() if kind == "dyn"):
+        return "dynamic"
+    if sizes.pop("m", 0) == 1:
+        return "row"
+    return "ragged" if any(size % 16 for size in sizes.values()) else "whole"
+
+
+def _place(word: Instruction, prefix: Instruction | None, edge: int) -> str:
+    """Return how the operands of an instruction lie in SRAM."""
+    if "none" in _places(Opcode(word.opcode)):
+        return "none"
+    operands = sram_operands(word, Prefix.of(prefix), edge)
+    written = {one.address for one in operands if one.writes}
+    if any(one.address in written for one in operands if not one.writes):
+        return "in place"
+    pitched = any(one.pitch > up(one.row_bytes) for one in operands)
+    return "pitched" if pitched else "packed"
+
+
+def samples_of(
+    word: Instruction, prefix: Instruction | None, edge: int, array: int, knobs: Knobs
+) -> set[str]:
+    """Return the samples of the crosses that executing `word` makes.
+
+    Args:
+        word: the instruction.
+        prefix: the prefix word before it.
+        edge: of a tile.
+        array: edge of the array.
+        knobs: the memory.
+    """
+    opcode = Opcode(word.opcode)
+    where = _shape(word), _place(word, prefix, edge), _stall(knobs)
+    samples = {ISA.row(use, *where) for use in rows_of(word, prefix).intersection(_USES[opcode])}
+    if opcode == Opcode.GEMM and (form := GemmForm.of(word)).stream:
+        group = WeightGroup(form.group).name if form.grouped else UNGROUPED
+        samples.add(WEIGHTS.row(WeightFormat(form.format).name, group, f"a{array}"))
+    return samples
+
+
 @dataclass
 class Hits:
     """What was executed.
 
     Attributes:
-        counts: how often each row.
-        programs: in how many programs each row; what a host gives to a port at once counts as one.
+        counts: how often each row or sample.
+        programs: in how many programs each; what a host gives to a port at once counts as one.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
     programs: Counter[str] = field(default_factory=Counter)
 
-    def add(self, program: Sequence[Instruction], events: Records) -> None:
-        """Count what the event log of one run shows as dispatched."""
+    def add(
+        self,
+        program: Sequence[Instruction],
+        events: Records,
+        edge: int,
+        array: int,
+        knobs: Knobs,
+    ) -> None:
+        """Count what the event log of one run shows as dispatched; see `samples_of`."""
         rows: Counter[str] = Counter()
-        for index in events["instr"][events["kind"] == DISPATCH].tolist():
+        for index, times in Counter(events["instr"][events["kind"] == DISPATCH].tolist()).items():
             word = program[index]
             before = program[index - 1] if index else None
             prefix = before if before is not None and before.opcode == Opcode.PFX else None
-            rows.update(rows_of(word, prefix))
+            seen = rows_of(word, prefix) | samples_of(word, prefix, edge, array, knobs)
+            rows.update(dict.fromkeys(seen, times))
         self.add_rows(rows)
 
     def add_rows(self, rows: Iterable[str]) -> None:

@@ -15,6 +15,7 @@ from npu.runtime.replay import NetworkRun, Replay
 from spec.isa.instruction import decode_image
 from spec.isa.operands import WORD
 from spec.regs import StartState
+from tb.bench import graph_coverage
 from tb.bench.environment import DEFAULT_LIMIT, Bench, Execution
 
 
@@ -61,4 +62,6 @@ async def run_network(
     prepared = prepare(plan_of(network))
     chip = BenchChip(bench, limit)
     chip.stage(prepared.memory)
-    return await Replay(prepared, chip).run(inputs)
+    found = await Replay(prepared, chip).run(inputs)
+    bench.add_hits(graph_coverage.samples(network.graph))
+    return found

@@ -3,10 +3,25 @@
 
 from __future__ import annotations
 
-from spec.regs import CmdOp
-from tb.command.descriptor_words import SCALARS, DescriptorWords
+from spec.regs import CmdOp, RingStatus
+from tb.bench.coverage_group import Group
+from tb.command.descriptor_words import ENTRIES, SCALARS, DescriptorWords
 
 PROGRAM = "PROGRAM"
+RING = Group(
+    "ring",
+    {
+        "status": [status.name for status in RingStatus if status],
+        "entry": [f"entry {index}" for index in range(ENTRIES)],
+    },
+    (("status", "entry"),),
+)
+"""How a descriptor ended, and its place in the ring."""
+
+
+def ring_row(status: int, index: int) -> str:
+    """Return the sample of a descriptor that has ended with DESC_STATUS[7:0] at a place."""
+    return RING.row(RingStatus(status).name, f"entry {index % ENTRIES}")
 
 
 def row(op: CmdOp | str, mode: str) -> str:

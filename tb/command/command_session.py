@@ -10,13 +10,13 @@ import numpy as np
 from cocotb.triggers import ClockCycles
 
 from golden.command.model import ModelBus
-from spec.regs import CMD_BASE, CMD_FIELDS, CmdOp, CmdReg
+from spec.regs import CMD_BASE, CMD_FIELDS, CmdOp, CmdReg, RingStatus
 from tb.bench.dut import Dut
 from tb.bench.environment import Bench
 from tb.bench.host import PATIENCE
 from tb.bench.knobs import Knobs
 from tb.command.chip_and_model import PairBus
-from tb.command.command_coverage import row, used
+from tb.command.command_coverage import ring_row, row, used
 from tb.command.descriptor_words import ENTRIES, ENTRY_BYTES, DescriptorWords, TileWords
 from tb.command.faulty_memory import ModelMemory
 
@@ -201,10 +201,13 @@ class CommandSession:
         """Wait for the end of the ring; return whether it ended without an error."""
         right = await self.wait()
         self.bus.adopt_undefined(late=bool(self.memory.knobs.write_silent))
-        await self.read(CmdReg.DESC_STATUS)
-        left = (self.head - await self.read(CmdReg.DESC_TAIL)) % ENTRIES
-        ended = sum(one.places for one in self._pending) - left
+        status = await self.read(CmdReg.DESC_STATUS) & 0xFF
+        tail = await self.read(CmdReg.DESC_TAIL)
+        ended = sum(one.places for one in self._pending) - (self.head - tail) % ENTRIES
+        if status and status != RingStatus.DONE:
+            self.count({ring_row(status, tail)})
         while self._pending and ended > 0:
+            self.count({ring_row(RingStatus.DONE, tail - ended)})
             ended -= self._pending[0].places
             self.count(used(self._pending.pop(0), ternary=bool(self.param & TERNARY)))
         return right

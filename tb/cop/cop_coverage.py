@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import MISSING, fields
+
 from golden.coprocessor import CopFault, FaultCode
 from spec.isa.coprocessor import COP_INSTRUCTIONS, CopInfo, CopOp, decode
+from tb.bench.coverage_group import Group, outside
 from tb.bench.offers import Offer
 from tb.cop.named_cases import FLOAT_CASES, INTEGER_CASES
 
@@ -83,3 +86,44 @@ def required() -> list[str]:
 
 
 _OF_ACCESSES = (FaultCode.DENIED, FaultCode.BUS, FaultCode.TIMEOUT)
+
+
+# --------------------------------------------------------------------------------------------------
+# Cross
+# --------------------------------------------------------------------------------------------------
+_USUAL = {each.name: each.default for each in fields(Offer) if each.default is not MISSING}
+_MANNERS = [name for name in _USUAL if name != "rs"]
+
+
+def _group() -> Group:
+    names = [op.name for op in COP_INSTRUCTIONS]
+    infos = {op.name: info for op, info in COP_INSTRUCTIONS.items()}
+    lengths = {n: ("0", "short", "long") if infos[n].counted else ("-",) for n in names}
+    places = {n: ("aligned", "unaligned") if infos[n].element else ("-",) for n in names}
+    points = {
+        "instruction": names,
+        "length": ("-", "0", "short", "long"),
+        "address": ("-", "aligned", "unaligned"),
+        "offer": ("plain", *_MANNERS),
+    }
+    illegal = [*outside(names, lengths, 1, 4), *outside(names, places, 2, 4)]
+    return Group("coprocessor", points, (("instruction", "length", "address", "offer"),), illegal)
+
+
+COP = _group()
+"""Instruction, class of length, alignment of rs1, and what is unusual in how it is offered."""
+
+
+def samples(offer: Offer) -> set[str]:
+    """Return the samples of an instruction that was accepted: one for each unusual manner."""
+    op = decode(offer.word)
+    assert op is not None
+    info = COP_INSTRUCTIONS[op]
+    length, place = "-", "-"
+    if info.counted:
+        count = _count(info, offer)
+        length = "0" if not count else "long" if count >= MANY else "short"
+    if info.element:
+        place = "unaligned" if offer.rs[0] % 16 else "aligned"
+    manners = [name for name in _MANNERS if getattr(offer, name) != _USUAL[name]] or ["plain"]
+    return {COP.row(op.name, length, place, manner) for manner in manners}

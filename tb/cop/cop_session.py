@@ -252,6 +252,7 @@ class CopSession:
                 if known and refused == len(offers):
                     refused = index
                 continue
+            rows.extend(cop_coverage.samples(offer))
             if answer.killed:
                 rows.append(cop_coverage.killed(offer))
                 continue

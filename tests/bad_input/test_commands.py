@@ -127,6 +127,10 @@ REFUSED: list[tuple[list[str], str]] = [
     (["faults", "nonsense"], "npu: no fault is called nonsense; see faults/"),
     (["faults", "01-rounding-truncates,nonsense"], "npu: no fault is called nonsense; see fau"),
     (["faults", "--sim", "vcs"], "npu: SIM=vcs: only SIM=verilator is supported"),
+    (
+        ["coverage", "isa.shap"],
+        "npu: POINTS: given 'isa.shap', no group or point is called so; near",
+    ),
     (["mutation", "npu_fetsh"], "npu: MUTANTS: given 'npu_fetsh', no file of rtl/ is called npu_"),
     (["mutation", ","], "npu: given ',', allowed names separated by commas or blanks"),
     (["mutation", "--count", "0"], "npu mutation: argument --count: given '0', allowed whole"),
