@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import argparse
 
-from dev import functional
+from dev import functional, test_plan
 from dev.regression import results, tree
 from npu.commands.arguments import AddCommand, UsageError
 
-BAD_INPUT = (UsageError, functional.FunctionalError, results.ResultsError)
+BAD_INPUT = (UsageError, functional.FunctionalError, results.ResultsError, test_plan.PlanError)
 """What a user can cause, or a tool; the text is what to print."""
 
 
@@ -35,8 +35,10 @@ def _coverage(arguments: argparse.Namespace) -> int:
         store.close()
     functional.sample(row.name for one in outcomes if one.passed for row in one.rows)
     found, problems = functional.judge(wanted, excluded)
-    functional.write(found, problems, run.number)
+    plan = test_plan.annotated(test_plan.load(), outcomes, found)
+    functional.write(found, problems, run.number, plan)
     print(functional.text(found))
+    print(test_plan.text(plan))
     print("\n".join(problems), end="\n" * bool(problems))
     bins, met = sum(one.bins for one in found), sum(one.covered for one in found)
     passed = sum(one.passed for one in outcomes)

@@ -43,6 +43,7 @@ GENERATORS = {
     "command port": "dev.command_page",
     "sizes of blocks": "dev.rtl_sizes",
     "proofs": "dev.formal_page",
+    "test plan": "dev.test_plan",
     "weight formats": "dev.formats_page",
     "operations of graphs": "dev.graphs_page",
     "operators of the library": "dev.operators_page",
