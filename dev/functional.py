@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -209,24 +209,10 @@ def judge(wanted: Sequence[Item], excluded: Sequence[Exclusion]) -> tuple[list[F
     return found, problems
 
 
-def write(
-    found: Sequence[Found],
-    problems: Sequence[str],
-    run: int,
-    plan: Sequence[Mapping[str, object]],
-    path: Path = REPORT,
-) -> None:
-    """Write the report, and beside it the library's own of all bins with their hits.
-
-    Args:
-        found: what was met.
-        problems: of the exclusions.
-        run: number of the regression.
-        plan: how it stands to each feature of the plan.
-        path: of the report.
-    """
+def write(found: Sequence[Found], problems: Sequence[str], run: int, path: Path = REPORT) -> None:
+    """Write the report, and beside it the library's own of all bins with their hits."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = {"run": run, "problems": problems, "plan": plan, "items": [*map(asdict, found)]}
+    content = {"run": run, "problems": problems, "items": [*map(asdict, found)]}
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     coverage_db.export_to_yaml(str(path.with_suffix(".yml")))
 

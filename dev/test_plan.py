@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 
 from dev import formal, functional, marked_page
+from dev.plan_standing import Standing
 from dev.regression.task import Outcome
-from spec.paths import DOCS, ROOT
+from spec.paths import DOCS, REPORTS, ROOT
 from tb.run import registry, units
 
 PLAN = Path(__file__).parent / "test_plan.toml"
 PAGE = DOCS / "test-plan.md"
+REPORT = REPORTS / "test_plan.json"
 STAGES = ("block", "engine", "chip", "model", "system", "suite")
 """What a feature is shown on, from the smallest on."""
 
@@ -131,44 +134,54 @@ def _named(one: Feature) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
 
 
 def annotated(
-    plan: Sequence[Feature], outcomes: Sequence[Outcome], found: Sequence[functional.Found]
-) -> list[dict[str, object]]:
-    """Return how a regression stands to the plan: of each feature verdicts and bins.
+    plan: Sequence[Feature],
+    outcomes: Sequence[Outcome],
+    found: Sequence[functional.Found],
+    run: int,
+) -> list[Standing]:
+    """Return how a regression stands to the plan.
 
     Args:
         plan: its entries.
         outcomes: of the regression.
         found: of all points.
+        run: number of the regression.
     """
     called = registered()
-    rows: list[dict[str, object]] = []
+    rows = []
     for one in plan:
         mine = {test for test, names in called.items() if names & {*one.tests}}
         ended = [outcome for outcome in outcomes if outcome.task.name in mine]
         bins = [item for item in found if item.name.rpartition(".")[0] in one.points]
         rows.append(
-            {
-                "feature": one.name,
-                "stage": one.stage,
-                "passed": sum(outcome.passed for outcome in ended),
-                "failed": sum(outcome.failed for outcome in ended),
-                "not_run": sorted(mine - {outcome.task.name for outcome in ended}),
-                "bins": sum(item.bins for item in bins),
-                "met": sum(item.covered for item in bins),
-            }
+            Standing(
+                one.name,
+                one.stage,
+                run,
+                sum(outcome.passed for outcome in ended),
+                sum(outcome.failed for outcome in ended),
+                sorted(mine - {outcome.task.name for outcome in ended}),
+                sum(item.bins for item in bins),
+                sum(item.covered for item in bins),
+            )
         )
     return rows
 
 
-def text(rows: Sequence[Mapping[str, object]]) -> str:
-    """Return what `annotated` returned as a table."""
+def write_report(rows: Sequence[Standing], path: Path = REPORT) -> None:
+    """Write how a regression stands to the plan."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps([*map(asdict, rows)], indent=1) + "\n", encoding="utf-8")
+
+
+def text(rows: Sequence[Standing]) -> str:
+    """Return it as a table."""
     lines = [f"{'feature':24}{'stage':>8}{'passed':>8}{'failed':>8}{'not run':>9}{'bins met':>16}"]
     for row in rows:
-        met = f"{row['met']} of {row['bins']}"
-        left = len(row["not_run"]) if isinstance(row["not_run"], list) else 0
+        met = f"{row.met} of {row.bins}"
         lines.append(
-            f"{row['feature']:24}{row['stage']:>8}{row['passed']:>8}{row['failed']:>8}"
-            f"{left:>9}{met:>16}"
+            f"{row.feature:24}{row.stage:>8}{row.passed:>8}{row.failed:>8}"
+            f"{len(row.not_run):>9}{met:>16}"
         )
     return "\n".join(lines)
 

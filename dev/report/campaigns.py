@@ -8,12 +8,14 @@ from pathlib import Path
 
 from dev.faults import Noticed
 from dev.formal import ProofVerdict
+from dev.plan_standing import Standing
 from dev.report.source import Source, read_json
 from tb.cop_datapath.sweep import Sweep
 from tb.run.unit_times import Time
 
 FAULTS_COMMAND = "make faults"
 PROOFS_COMMAND = "make formal"
+PLAN_COMMAND = "make coverage"
 SWEEP_COMMAND = "npu cop-sweep"
 DAMAGE_COMMAND = "make regress"
 TIMES_COMMAND = "npu unit --time"
@@ -75,6 +77,11 @@ def read_faults(folder: Path) -> Source[Faults]:
 def read_proofs(folder: Path) -> Source[tuple[ProofVerdict, ...]]:
     """Read formal.json of a folder of reports."""
     return read_json(folder / "formal.json", PROOFS_COMMAND, list[ProofVerdict], tuple)
+
+
+def read_plan(folder: Path) -> Source[tuple[Standing, ...]]:
+    """Read test_plan.json of a folder of reports."""
+    return read_json(folder / "test_plan.json", PLAN_COMMAND, list[Standing], tuple)
 
 
 def read_sweeps(folder: Path) -> Source[tuple[Sweep, ...]]:

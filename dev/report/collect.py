@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dev.formal import ProofVerdict
+from dev.plan_standing import Standing
 from dev.quality_report import QualityReport
 from dev.regression import results
 from dev.report.benches import Benches, Stream, read_benches, read_nightly, read_stream
@@ -15,6 +16,7 @@ from dev.report.campaigns import (
     Faults,
     read_damage,
     read_faults,
+    read_plan,
     read_proofs,
     read_sweeps,
     read_times,
@@ -77,6 +79,7 @@ class Page:
     synthesis: Source[Synthesis]
     faults: Source[Faults]
     proofs: Source[tuple[ProofVerdict, ...]]
+    plan: Source[tuple[Standing, ...]]
     sweeps: Source[tuple[Sweep, ...]]
     damage: Source[dict[str, Damage]]
     times: Source[tuple[Time, ...]]
@@ -96,6 +99,7 @@ class Page:
             self.synthesis,
             self.faults,
             self.proofs,
+            self.plan,
             self.sweeps,
             self.damage,
             self.times,
@@ -152,6 +156,7 @@ def collect(places: Places, run: int | None = None) -> Page:
         synthesis=read_synthesis(folder),
         faults=read_faults(folder),
         proofs=read_proofs(folder),
+        plan=read_plan(folder),
         sweeps=read_sweeps(folder),
         damage=read_damage(folder),
         times=read_times(folder),

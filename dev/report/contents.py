@@ -117,7 +117,7 @@ def _campaigns(page: Page) -> State:
     unproved = sum(not one.holds for one in page.proofs.value or ())
     if unproved:
         return f"{unproved} not proved", "bad"
-    there = [page.faults, page.proofs, page.sweeps, page.damage, page.times]
+    there = [page.faults, page.proofs, page.plan, page.sweeps, page.damage, page.times]
     missing = sum(source.value is None for source in there)
     return (f"{missing} missing", "warn") if missing else ("all noticed", "")
 

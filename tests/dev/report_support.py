@@ -16,12 +16,13 @@ import sqlite3
 import sys
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from dev import formal, synth
+from dev.plan_standing import Standing
 from dev.regression.results import Results
 from dev.regression.task import ExecutedRow, Outcome, Task
 from dev.report.collect import Places
@@ -250,6 +251,9 @@ def _contents() -> dict[str, Any]:
         "formal.json": [
             {"proof": proof.name, "verdict": "proved", "seconds": 3.2}
             for proof in formal.all_proofs()
+        ],
+        "test_plan.json": [
+            asdict(Standing("transfers", "engine", 7, 13, 0, ["test_dma_bad"], 803, 801))
         ],
         "cop_sweep.json": [
             {

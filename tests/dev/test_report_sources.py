@@ -32,6 +32,7 @@ REPORTS = {
     "synth.json": "make synth",
     "faults.json": "make faults",
     "formal.json": "make formal",
+    "test_plan.json": "make coverage",
     "cop_sweep.json": "npu cop-sweep",
     "plan_damage.json": "make regress",
     "unit_times.json": "npu unit --time",

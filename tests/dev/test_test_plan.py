@@ -9,6 +9,7 @@ import pytest
 
 from dev import test_plan
 from dev.functional import Found
+from dev.plan_standing import Standing
 from dev.regression.task import Outcome, Task
 from dev.test_plan import Feature, PlanError
 
@@ -61,16 +62,7 @@ def test_a_regression_is_annotated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(test_plan, "registered", lambda: TESTS)
     plan = [Feature("a feature", "chip", "as a test", ["test_one", "unit/block"], ["errors"])]
     found = [Found("errors.code", 5, 3, 0, ["a", "b"]), Found("isa.use", 9, 9, 0, [])]
-    rows = test_plan.annotated(plan, [Outcome(Task("rtl", "test_one"), "passed")], found)
-    assert rows == [
-        {
-            "feature": "a feature",
-            "stage": "chip",
-            "passed": 1,
-            "failed": 0,
-            "not_run": ["test_two"],
-            "bins": 5,
-            "met": 3,
-        }
-    ]
+    passed = Outcome(Task("rtl", "test_one"), "passed")
+    rows = test_plan.annotated(plan, [passed], found, 7)
+    assert rows == [Standing("a feature", "chip", 7, 1, 0, ["test_two"], 5, 3)]
     assert test_plan.text(rows).endswith("3 of 5")
