@@ -27,6 +27,7 @@ from spec.paths import ROOT
 DISTRIBUTION = "tessera-npu"
 BARE = "TESSERA_BARE"
 RISCV_GCC = "riscv64-unknown-elf-gcc"
+GDB = "gdb-multiarch"
 
 
 def _program(name: str) -> Callable[[], bool]:
@@ -70,6 +71,7 @@ PACKAGES: Mapping[str, Package] = MappingProxyType(
         "ccache": Package("ccache", _program("ccache")),
         "chromium": Package("Chromium", _program("chromium")),
         "gcc-riscv64-unknown-elf": Package("gcc for RISC-V", _program(RISCV_GCC)),
+        "gdb-multiarch": Package("GDB for RISC-V", _program(GDB)),
         "gtkwave": Package("GTKWave", _program("gtkwave")),
         "iverilog": Package("Icarus Verilog", _program("iverilog")),
         "liblz4-dev": Package("lz4.h", _header("lz4.h")),

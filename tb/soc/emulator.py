@@ -135,6 +135,7 @@ class Emulator:
         self._floats_in_f = bool(self.elf.floats) if floats_in_f is None else floats_in_f
         self._text = list(text)
         self._executed = 0
+        self._watched = False
         self._core = self._made()
 
     def _made(self) -> Core:
@@ -168,9 +169,32 @@ class Emulator:
 
     def step(self) -> CoreState:
         """Execute one instruction; return the state behind it."""
-        if self.exit_code is None:
-            self._start(1)
+        self.go(1)
         return self.state
+
+    def go(self, count: int) -> None:
+        """Execute up to `count` instructions; fewer where the program or a watcher ends it.
+
+        Raises:
+            EmulatorError: the core cannot go on; says where it is.
+        """
+        if self.exit_code is None:
+            self._start(count)
+
+    def watch(self, told: Callable[[int], bool]) -> None:
+        """Tell the address of each instruction before it is executed; true ends `go` there.
+
+        From then on the program's counter of cycles counts every instruction at once.
+        """
+
+        def watcher(core: Core, address: int, _size: int, _data: object) -> None:
+            if told(address):
+                core.emu_stop()
+            else:
+                self._executed += 1
+
+        self._watched = True
+        self._core.hook_add(uc.UC_HOOK_CODE, watcher)
 
     def _start(self, count: int) -> None:
         try:
@@ -179,7 +203,8 @@ class Emulator:
             raise EmulatorError(
                 f"{self.elf.path}: {error} at {self.elf.place(self.state.pc)}"
             ) from None
-        self._executed += count
+        if not self._watched:
+            self._executed += count
 
     @property
     def state(self) -> CoreState:
@@ -190,6 +215,15 @@ class Emulator:
             tuple(read(reg.UC_RISCV_REG_X0 + i) for i in range(32)),
             tuple(read(reg.UC_RISCV_REG_F0 + i) & 0xFFFF_FFFF for i in range(32)),
         )
+
+    def register(self, name: str) -> int:
+        """Return a register: pc, x0 to x31, f0 to f31, or a CSR such as mepc."""
+        return int(self._core.reg_read(_number(name)))
+
+    def set_register(self, name: str, value: int) -> None:
+        """Write a register: pc, x1 to x31, f0 to f31, or a CSR; x0 stays 0."""
+        if name != "x0":
+            self._core.reg_write(_number(name), value | (BOX if name[0] == "f" else 0))
 
     @property
     def text(self) -> str:
@@ -212,6 +246,8 @@ class Emulator:
         data = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         address = self.address(place)
         self.ram[address : address + data.size] = data
+        # The core keeps what it has translated: these may be instructions.
+        self._core.ctl_remove_cache(address, address + max(data.size, 1))
 
     def get(
         self, place: str | int, shape: int | tuple[int, ...], dtype: npt.DTypeLike
@@ -298,3 +334,7 @@ class Emulator:
             return self.port.read(offset - COP_WINDOW.start)
         self.port.write(offset - COP_WINDOW.start, value)
         return 0
+
+
+def _number(name: str) -> int:
+    return int(getattr(reg, f"UC_RISCV_REG_{name.upper()}"))

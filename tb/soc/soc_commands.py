@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from npu import optional
 from npu.commands import build_folder, files
 from npu.commands.arguments import MODEL, AddCommand, UsageError, add_accept_loss, whole_from
-from npu.commands.consoles import watched
+from npu.commands.consoles import printed, watched
 from npu.commands.files import FileError
 from npu.commands.load_model import BAD_MODEL
 from npu.firmware import compile as firmware
@@ -25,13 +26,14 @@ from tb.bench.knobs import LATENCY_MAX
 from tb.run import build
 from tb.run.machine import CoreMissingError, MachineConfiguration
 from tb.run.verilator import VerilatorError
-from tb.soc import program_run
+from tb.soc import gdb_server, program_run
 from tb.soc.elf_file import Elf
 from tb.soc.given_program import (
     DECODER,
     DEFAULTS,
     NETWORK,
     SOURCES,
+    GivenProgram,
     check_options,
     kind_of,
     own,
@@ -39,6 +41,8 @@ from tb.soc.given_program import (
 )
 from tb.soc.trap_names import TrapNames
 
+LATENCY = 40
+PORT_MAX = 0xFFFF
 BAD_INPUT = (
     *BAD_MODEL,
     PlanError,
@@ -50,6 +54,7 @@ BAD_INPUT = (
     CoreMissingError,
     build.BuildError,
     firmware.FirmwareError,
+    gdb_server.GdbError,
     program_run.MachineError,
 )
 """What a user can cause, or a tool; the text is what to print."""
@@ -109,9 +114,23 @@ def _add_soc(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--latency",
         type=whole_from(1, LATENCY_MAX),
-        default=40,
+        default=LATENCY,
         metavar="N",
-        help="of the memory at the chip's port, in cycles (40)",
+        help=f"of the memory at the chip's port, in cycles ({LATENCY})",
+    )
+    emulated = parser.add_mutually_exclusive_group()
+    emulated.add_argument(
+        "--gdb",
+        type=whole_from(0, PORT_MAX),
+        metavar="PORT",
+        help="wait for GDB on this port of 127.0.0.1 (0: a free one), which then runs the program "
+        "on an emulated core",
+    )
+    emulated.add_argument(
+        "--profile",
+        action="store_true",
+        help="run the program on an emulated core and count its instructions, by function and by "
+        "mnemonic; --limit is in instructions",
     )
     _add_compiler(parser)
     parser.set_defaults(**DEFAULTS)
@@ -179,7 +198,12 @@ def _firmware(arguments: argparse.Namespace) -> int:
 def _soc(arguments: argparse.Namespace) -> int:
     """Run a program on a RISC-V core with the chip beside it."""
     console = watched()
+    emulated = arguments.gdb is not None or arguments.profile
+    if emulated:
+        _check_emulated(arguments)
     program = program_of(arguments)
+    if emulated:
+        return _emulated(arguments, program)
     room = IMAGE if program.image else ROOM
     elf = Elf.load(program.path, room, "below the image" if program.image else "memory")
     configuration = built()
@@ -190,7 +214,7 @@ def _soc(arguments: argparse.Namespace) -> int:
             name=f"soc-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}",
             image=program.image,
             memory_end=program.end,
-            text=arguments.input.encode("utf-8", "surrogateescape"),
+            text=_input(arguments),
             knobs=program_run.MachineKnobs(latency=arguments.latency, limit=arguments.limit),
             on_output=show,
         )
@@ -201,6 +225,44 @@ def _soc(arguments: argparse.Namespace) -> int:
         highlight=False,
     )
     return ran.code
+
+
+def _input(arguments: argparse.Namespace) -> bytes:
+    return bytes(arguments.input.encode("utf-8", "surrogateescape"))
+
+
+def _check_emulated(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for what the emulated core does not have."""
+    option = "--profile" if arguments.profile else "--gdb"
+    kind = kind_of(arguments.program)
+    check_options(vars(arguments), kind)
+    if kind in (NETWORK, DECODER) or arguments.model != DEFAULTS["model"] or arguments.image:
+        raise UsageError(
+            f"{option}: given with a model or an image, allowed without: of the chip the emulated "
+            "core has the coprocessor alone"
+        )
+    given = {"--latency": arguments.latency != LATENCY}
+    if not arguments.profile:
+        given["--limit"] = arguments.limit != program_run.LIMIT
+    for other in (name for name, is_given in given.items() if is_given):
+        raise UsageError(f"{other}: given with {option}, allowed without")
+
+
+def _emulated(arguments: argparse.Namespace, program: GivenProgram) -> int:
+    """Run a program on the emulated core. Raises MachineError where that is not installed."""
+    elf = Elf.load(program.path, ROOM, float_registers=True)
+    lacks = optional.missing("emulator")
+    if lacks:
+        raise program_run.MachineError(f"no emulated core: {lacks}")
+    from tb.soc import emulated_run
+
+    text = _input(arguments)
+    with _uart(elf) as show:
+        if not arguments.profile:
+            return emulated_run.debug(program.path, text, arguments.gdb, show, watched())
+        code, counts = emulated_run.profile(program.path, text, arguments.limit, show)
+    emulated_run.print_profile(counts, printed())
+    return code
 
 
 def built() -> MachineConfiguration:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from npu import optional
 from npu.cli import command_line
 from npu.commands import build_folder
 from npu.commands.files import FileError
@@ -211,6 +212,25 @@ def test_no_compiler(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     )
 
 
+@pytest.mark.parametrize("option", [["--gdb", "0"], ["--profile"]])
+def test_no_emulated_core(
+    option: list[str],
+    sound: bytes,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A missing group is named with what brings it, behind what is wrong with the program."""
+    monkeypatch.setattr(optional, "groups", lambda: {"emulator": ("unicorn==0.0.0",)})
+    path = tmp_path / "a.elf"
+    path.write_bytes(sound)
+    assert refused(["soc", str(path), *option], capsys) == (
+        "npu: no emulated core: no group emulator, python3 dev/bootstrap.py emulator"
+    )
+    path.write_bytes(b"")
+    assert "given no sound ELF file" in refused(["soc", str(path), *option], capsys)
+
+
 def test_a_part_that_is_cut_off(sound: bytes, tmp_path: Path) -> None:
     """Says how much is there; the rest is not taken for zeros."""
     path = tmp_path / "program.elf"
@@ -252,6 +272,19 @@ def test_float_registers_need_a_core_with_some(sound: bytes, tmp_path: Path) -> 
         (["network", "{plan}"], "npu: program: given the folder of a plan; allowed is npu soc net"),
         (["{c}", "--model", "{plan}", "--image", "{elf}"], "npu: --image: given with --model, all"),
         (["{c}", "--model", "x"], "npu: --model x: given no folder of a plan, allowed is one tha"),
+        (["{elf}", "--gdb", "65536"], "npu soc: argument --gdb: given '65536', allowed whole numb"),
+        (["{elf}", "--gdb", "x"], "npu soc: argument --gdb: given 'x', allowed whole numbers 0 to"),
+        (["{elf}", "--gdb"], "npu soc: argument --gdb: expected one argument"),
+        (["{elf}", "--gdb", "0", "--profile"], "npu soc: argument --profile: not allowed with arg"),
+        (["network", "--gdb", "0"], "npu: --gdb: given with a model or an image, allowed without"),
+        (["generate", "--profile"], "npu: --profile: given with a model or an image, allowed with"),
+        (["{c}", "--model", "{plan}", "--profile"], "npu: --profile: given with a model or an ima"),
+        (["{elf}", "--image", "{c}", "--gdb", "0"], "npu: --gdb: given with a model or an image, "),
+        (["{elf}", "--latency", "9", "--gdb", "0"], "npu: --latency: given with --gdb, allowed wi"),
+        (["{elf}", "--latency", "9", "--profile"], "npu: --latency: given with --profile, allowed"),
+        (["{elf}", "--limit", "9", "--gdb", "0"], "npu: --limit: given with --gdb, allowed withou"),
+        (["hello", "--flag=-O0", "--gdb", "0"], "npu: --flag: given for a program by name, allowe"),
+        (["no.elf", "--gdb", "0"], "npu: no.elf: cannot be read: No such file or directory"),
         (["{c}", "-I", "no/folder"], "npu: --include no/folder: given no folder, allowed one of h"),
         (["network", "--model", "a/b.tflite"], "npu: --model a/b.tflite: given a file; allowed is "
          "its plan: npu compile a/b.tflite --calibrate random:8 --io int8 -o a/b, then npu soc"),
