@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other reports: planted faults, proofs, functions on all inputs, damaged plans, times."""
+"""The other reports: planted faults, mutants, proofs, sweeps, damaged plans, times."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from pathlib import Path
 
 from dev.faults import Noticed
 from dev.formal import ProofVerdict
+from dev.mutation_report import summary
+from dev.mutation_verdict import Verdict
 from dev.plan_standing import Standing
-from dev.report.source import Source, read_json
+from dev.regression import tree
+from dev.report.source import ReportError, Source, read_json
 from tb.cop_datapath.sweep import Sweep
 from tb.run.unit_times import Time
 
 FAULTS_COMMAND = "make faults"
+MUTATION_COMMAND = "make mutation"
 PROOFS_COMMAND = "make formal"
 PLAN_COMMAND = "make coverage"
 SWEEP_COMMAND = "npu cop-sweep"
@@ -33,6 +37,27 @@ class Faults:
     def missed(self) -> tuple[Noticed, ...]:
         """Those that no test has noticed."""
         return tuple(fault for fault in self.all if not fault.noticed)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutants:
+    """A campaign of faults that nobody has thought of; see `dev.mutation_report`."""
+
+    digest: str
+    seed: str
+    seeds: list[int]
+    tests: int
+    verdicts: list[Verdict]
+
+    @property
+    def summary(self) -> str:
+        """How many were noticed, in a line."""
+        return summary(self.verdicts)
+
+    @property
+    def alive(self) -> list[Verdict]:
+        """Those that nothing has noticed."""
+        return [one for one in self.verdicts if one.survives]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +97,18 @@ def read_faults(folder: Path) -> Source[Faults]:
         return Faults(tuple(replace(one, reason=_cut(one.reason)) for one in found))
 
     return read_json(folder / "faults.json", FAULTS_COMMAND, tuple[Noticed, ...], make)
+
+
+def read_mutants(folder: Path) -> Source[Mutants]:
+    """Read mutation.json of a folder of reports; one of another RTL or other tests is refused."""
+
+    def make(found: Mutants) -> Mutants:
+        now = tree.read(tree.DESIGN).digest
+        if found.digest != now:
+            raise ReportError(f"it is of RTL and tests {found.digest[:16]}, now {now}")
+        return found
+
+    return read_json(folder / "mutation.json", MUTATION_COMMAND, Mutants, make)
 
 
 def read_proofs(folder: Path) -> Source[tuple[ProofVerdict, ...]]:

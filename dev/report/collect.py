@@ -14,8 +14,10 @@ from dev.report.benches import Benches, Stream, read_benches, read_nightly, read
 from dev.report.campaigns import (
     Damage,
     Faults,
+    Mutants,
     read_damage,
     read_faults,
+    read_mutants,
     read_plan,
     read_proofs,
     read_sweeps,
@@ -78,6 +80,7 @@ class Page:
     quality: Source[QualityReport]
     synthesis: Source[Synthesis]
     faults: Source[Faults]
+    mutants: Source[Mutants]
     proofs: Source[tuple[ProofVerdict, ...]]
     plan: Source[tuple[Standing, ...]]
     sweeps: Source[tuple[Sweep, ...]]
@@ -98,6 +101,7 @@ class Page:
             self.quality,
             self.synthesis,
             self.faults,
+            self.mutants,
             self.proofs,
             self.plan,
             self.sweeps,
@@ -155,6 +159,7 @@ def collect(places: Places, run: int | None = None) -> Page:
         quality=read_quality(folder),
         synthesis=read_synthesis(folder),
         faults=read_faults(folder),
+        mutants=read_mutants(folder),
         proofs=read_proofs(folder),
         plan=read_plan(folder),
         sweeps=read_sweeps(folder),

@@ -117,7 +117,18 @@ def _campaigns(page: Page) -> State:
     unproved = sum(not one.holds for one in page.proofs.value or ())
     if unproved:
         return f"{unproved} not proved", "bad"
-    there = [page.faults, page.proofs, page.plan, page.sweeps, page.damage, page.times]
+    alive = len(page.mutants.value.alive) if page.mutants.value else 0
+    if alive:
+        return f"{alive} mutants unnoticed", "bad"
+    there = [
+        page.faults,
+        page.mutants,
+        page.proofs,
+        page.plan,
+        page.sweeps,
+        page.damage,
+        page.times,
+    ]
     missing = sum(source.value is None for source in there)
     return (f"{missing} missing", "warn") if missing else ("all noticed", "")
 

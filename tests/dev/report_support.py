@@ -22,7 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from dev import formal, synth
+from dev.mutation_verdict import MISMATCH, Verdict
 from dev.plan_standing import Standing
+from dev.regression import tree
 from dev.regression.results import Results
 from dev.regression.task import ExecutedRow, Outcome, Task
 from dev.report.collect import Places
@@ -39,6 +41,10 @@ SRAM byte 0x3fa4e: expected 0x00, actual 0xff at cycle 9837, 98370 ns
 BEGUN = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 UNSEEN = ("GEMM MXFP6E3", "COP.VMAC TIMEOUT")
 """Rows that no test of a made run executes."""
+MUTANTS = (
+    Verdict("npu_skid:31:1", "cells/npu_skid.sv", 31, "not", "!ready_i -> ready_i", MISMATCH),
+)
+"""A campaign of one."""
 ONLY_FAILED = "CMD.GEMM_S4 stream"
 """A row that only a failing test executes."""
 
@@ -248,6 +254,13 @@ def _contents() -> dict[str, Any]:
             for block in synth.BLOCKS
         ],
         "faults.json": faults,
+        "mutation.json": {
+            "digest": tree.read(tree.DESIGN).digest,
+            "seed": "0123456789ab",
+            "seeds": [1],
+            "tests": 305,
+            "verdicts": [asdict(one) for one in MUTANTS],
+        },
         "formal.json": [
             {"proof": proof.name, "verdict": "proved", "seconds": 3.2}
             for proof in formal.all_proofs()

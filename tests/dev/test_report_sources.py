@@ -31,6 +31,7 @@ REPORTS = {
     "quality.json": "make quality",
     "synth.json": "make synth",
     "faults.json": "make faults",
+    "mutation.json": "make mutation",
     "formal.json": "make formal",
     "test_plan.json": "make coverage",
     "cop_sweep.json": "npu cop-sweep",
@@ -71,6 +72,32 @@ def test_a_broken_report_is_one_line(tmp_path: Path, name: str) -> None:
     text = Reader(render.render(page)).text
     assert f"{name} cannot be read: {broken[0].problem}" in text
     assert ("npu_systolic_array" if name == "faults.json" else "faults are noticed") in text
+
+
+def test_mutants_of_another_tree_are_refused(tmp_path: Path) -> None:
+    """By digest: what was noticed there need not be noticed here."""
+    write_reports(tmp_path)
+    path = tmp_path / "mutation.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    now, content["digest"] = content["digest"], "0" * 16
+    path.write_text(json.dumps(content), encoding="utf-8")
+    page = collect(Places(tmp_path / "results.sqlite", tmp_path, tmp_path))
+    assert page.mutants.problem == f"it is of RTL and tests 0000000000000000, now {now}"
+
+
+def test_mutants_that_nothing_notices_are_named(tmp_path: Path) -> None:
+    """With their change; without one there is a line."""
+    write_reports(tmp_path)
+    places = Places(tmp_path / "results.sqlite", tmp_path, tmp_path)
+    text = Reader(render.render(collect(places))).text
+    assert (
+        "1 of 1 mutants noticed (100.0 %)" in text and "Benches of blocks that notice" not in text
+    )
+    path = tmp_path / "mutation.json"
+    path.write_text(path.read_text(encoding="utf-8").replace("mismatch", "survivor"), "utf-8")
+    page = collect(places)
+    text = Reader(render.render(page)).text
+    assert "0 of 1 mutants noticed (0.0 %)" in text and "!ready_i -> ready_i" in text
 
 
 @pytest.mark.parametrize("name", list(REPORTS))
