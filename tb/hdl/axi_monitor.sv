@@ -2,7 +2,8 @@
 //
 // Protocol rules of the chip's AXI4 master port, checked on every cycle of every simulation: held
 // payloads, INCR bursts of full beats that stay inside 4 KiB, the places of WLAST and RLAST, the
-// order within an identifier, and the number of outstanding bursts. A breach ends the simulation.
+// order within an identifier, answers to what was asked, and the number of outstanding bursts. A
+// breach ends the simulation. docs/integration.md lists the rules.
 
 module axi_monitor #(
   parameter int unsigned MaxReads  = 16,
@@ -24,6 +25,28 @@ module axi_monitor #(
   localparam int unsigned NumIds = 2 ** AxiIdBits;
   localparam logic [1:0] BurstIncr = 2'b01;
   localparam logic [2:0] SizeBeat = 3'd4;
+  localparam logic [1:0] RespExokay = 2'b01;
+
+  // -----------------------------------------------------------------------------------------------
+  // Reset, and answers that nobody can ask for
+  // -----------------------------------------------------------------------------------------------
+  logic awake_q;  // a clock edge has passed since the reset
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) awake_q <= 1'b0;
+    else awake_q <= 1'b1;
+  end
+
+  SilentInReset_A :
+  assert property (@(posedge clk_i) awake_q || {req_i.rd.arvalid, req_i.wr.awvalid, req_i.wr.wvalid,
+                                                rsp_i.rd.rvalid, rsp_i.wr.bvalid} == '0)
+  else $error("AXI: something is valid in reset");
+
+  NoExclusive_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   !(rsp_i.rd.rvalid && rsp_i.rd.rresp == RespExokay ||
+                     rsp_i.wr.bvalid && rsp_i.wr.bresp == RespExokay))
+  else $error("AXI: EXOKAY without an exclusive access");
 
   // -----------------------------------------------------------------------------------------------
   // Held until taken
@@ -120,15 +143,20 @@ module axi_monitor #(
   // Outstanding writes: W bursts follow the AW order, a response follows both
   // -----------------------------------------------------------------------------------------------
   int unsigned writes_out;  // addresses without a response
-  int unsigned data_ahead;  // finished W bursts without a response
+  int unsigned data_ahead[NumIds];  // finished W bursts without a response
+  int unsigned addressed[NumIds];  // addresses without a response
   int unsigned write_count;  // addresses whose data is not complete
   logic [8:0] write_beats[MaxWrites];
+  logic [AxiIdBits-1:0] write_ids[MaxWrites];
   logic [8:0] write_done;  // beats of the current W burst
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      writes_out  <= 0;
-      data_ahead  <= 0;
+      writes_out <= 0;
+      for (int unsigned i = 0; i < NumIds; i++) begin
+        data_ahead[i] <= 0;
+        addressed[i]  <= 0;
+      end
       write_count <= 0;
       write_done  <= '0;
     end else begin
@@ -137,9 +165,17 @@ module axi_monitor #(
       automatic logic answered = rsp_i.wr.bvalid && req_i.wr.bready;
       if (taken && writes_out == MaxWrites && !answered)
         $error("AXI: more than %0d writes outstanding", MaxWrites);
-      if (answered && data_ahead == 0) $error("AXI: write response before the last beat");
+      if (answered && addressed[rsp_i.wr.bid] == 0)
+        $error("AXI: write response for identifier %0d, which has no burst", rsp_i.wr.bid);
+      else if (answered && data_ahead[rsp_i.wr.bid] == 0)
+        $error("AXI: write response of identifier %0d before the last beat", rsp_i.wr.bid);
       writes_out <= writes_out + 32'(taken) - 32'(answered);
-      data_ahead <= data_ahead + 32'(beat && req_i.wr.wlast) - 32'(answered);
+      for (int unsigned i = 0; i < NumIds; i++) begin
+        automatic logic mine = answered && 32'(rsp_i.wr.bid) == i;
+        automatic logic last = beat && req_i.wr.wlast && 32'(write_ids[0]) == i;
+        data_ahead[i] <= data_ahead[i] + 32'(last) - 32'(mine);
+        addressed[i]  <= addressed[i] + 32'(taken && 32'(req_i.wr.awid) == i) - 32'(mine);
+      end
       if (beat) begin
         if (write_count == 0) $error("AXI: write data without an address");
         if (req_i.wr.wlast != (write_done + 9'd1 == write_beats[0]))
@@ -149,10 +185,16 @@ module axi_monitor #(
         write_done <= req_i.wr.wlast ? '0 : write_done + 9'd1;
       end
       if (beat && req_i.wr.wlast)
-        for (int unsigned i = 1; i < MaxWrites; i++) write_beats[i-1] <= write_beats[i];
+        for (int unsigned i = 1; i < MaxWrites; i++) begin
+          write_beats[i-1] <= write_beats[i];
+          write_ids[i-1]   <= write_ids[i];
+        end
       if (taken) begin
         automatic int unsigned at = write_count - 32'(beat && req_i.wr.wlast);
-        if (at < MaxWrites) write_beats[at] <= 9'(req_i.wr.awlen) + 9'd1;
+        if (at < MaxWrites) begin
+          write_beats[at] <= 9'(req_i.wr.awlen) + 9'd1;
+          write_ids[at]   <= req_i.wr.awid;
+        end
       end
       write_count <= write_count + 32'(taken) - 32'(beat && req_i.wr.wlast);
     end

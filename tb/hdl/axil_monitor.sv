@@ -2,7 +2,8 @@
 //
 // Protocol rules of the register port (AXI4-Lite): whoever offers something holds it until it is
 // taken, and every answer has a request. A breach ends the simulation. All five channels'
-// handshakes are counted, so that a test can tell that nobody used the port.
+// handshakes are counted, so that a test can tell that nobody used the port. docs/integration.md
+// lists the rules.
 
 module axil_monitor (
   input logic clk_i,
@@ -19,6 +20,26 @@ module axil_monitor (
   `CHECKER(u_b, rsp_i.bvalid, req_i.bready, rsp_i.bresp)
   `CHECKER(u_ar, req_i.arvalid, rsp_i.arready, req_i.araddr)
   `CHECKER(u_r, rsp_i.rvalid, req_i.rready, {rsp_i.rdata, rsp_i.rresp})
+
+  localparam logic [1:0] RespExokay = 2'b01;
+
+  logic awake_q;  // a clock edge has passed since the reset
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) awake_q <= 1'b0;
+    else awake_q <= 1'b1;
+  end
+
+  SilentInReset_A :
+  assert property (@(posedge clk_i) awake_q || !(req_i.arvalid || req_i.awvalid || req_i.wvalid ||
+                                                 rsp_i.rvalid || rsp_i.bvalid))
+  else $error("AXI4-Lite: something is valid in reset");
+
+  NoExclusive_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni)
+                   !(rsp_i.rvalid && rsp_i.rresp == RespExokay ||
+                     rsp_i.bvalid && rsp_i.bresp == RespExokay))
+  else $error("AXI4-Lite: EXOKAY without an exclusive access");
 
   logic [4:0] handshakes;  // aw, w, b, ar, r
 
