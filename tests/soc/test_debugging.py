@@ -19,6 +19,7 @@ from npu.firmware import compile as firmware
 from npu.optional import GDB
 from spec.isa.cop_generated import CopOp
 from spec.paths import DOCS, ROOT
+from tb.soc import gdb_server
 from tb.soc.elf_file import Elf
 from tests.needs import needs
 from tests.soc import support
@@ -133,6 +134,28 @@ def test_a_program_runs_on_without_its_debugger(source: Path) -> None:
     with waiting(source) as session:
         GdbClient(session.port).send("k")
         assert session.end() == (KILLED, "")
+
+
+def test_a_program_that_does_not_end_is_interrupted() -> None:
+    """While it runs; the core then stands somewhere in its loop."""
+    with waiting(support.PROGRAMS / "forever.c") as session:
+        client = GdbClient(session.port)
+        client.send("c")
+        assert client.take(1) == b"+"
+        client.socket.sendall(b"\3")
+        assert client.answer() == "S02"
+        client.send("k")
+        assert session.end()[0] == KILLED
+
+
+def test_a_port_in_use(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ends the command in one line."""
+    with gdb_server.listen(0) as other:
+        port = other.getsockname()[1]
+        assert command_line.main(["soc", str(source), "--gdb", str(port)]) == 2
+    assert capsys.readouterr().err == (
+        f"npu: --gdb {port}: cannot listen on 127.0.0.1: Address already in use\n"
+    )
 
 
 def _target(name: str) -> tuple[Emulator, EmulatedTarget]:
