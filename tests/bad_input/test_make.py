@@ -28,6 +28,7 @@ SWITCHES = {
     "SKIPPED",
     "ECP5",
     "COMMON",
+    "DRAFT",
 }
 """Those of which only whether they are given counts."""
 PROGRAMS = {"PYTHON", "VENV"}
