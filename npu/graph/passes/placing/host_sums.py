@@ -25,13 +25,15 @@ def exact_sums(graph: Graph) -> Graph:
     """Return the graph in which the host computes in float64 between given integers."""
     facts, writer = Facts(graph), Rewriter(graph)
     reals = _between_integers(facts)
+    if not reals:
+        return graph
     wide: dict[str, str] = {}
     for name in sorted(reals):
         data, kind = graph.constant(name), TensorType(graph.type(name).shape, Element.F64)
         wider = None if data is None else data.astype(np.float64)
         wide[name] = writer.tensor(f"{name}.float64", kind, wider)
     for op in graph.operations:
-        if op.outputs[0] not in wide:
+        if wide.keys().isdisjoint(op.outputs):
             known = wide if op.kind == "quantise" else {}
         elif op.kind == "dequantise":  # others may read it as it was
             writer.keep(op)
