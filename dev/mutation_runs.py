@@ -223,7 +223,7 @@ class Bench:
         """Run tests with a mutant; return the first that fails and what it says, None if none."""
         limit = 30.0 + 6.0 * sum(self.sound[test.name].seconds for test in group)
         name = f"{number}-{group[0].name}"
-        job = replace(self.job(group, name, f"fault={number}"), limit_s=limit)
+        job = replace(self.job(group, name, f"fault={number}"), processor_s=limit)
         try:
             if len(group) == 1:
                 result = runner.run(job)

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import resource
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -34,10 +36,27 @@ def start(
     return process
 
 
-def wait(process: subprocess.Popen[bytes], limit_s: float = TIME_LIMIT_S) -> int | str:
-    """Wait for the end of a process; return its exit status, or why there is none."""
+def wait(
+    process: subprocess.Popen[bytes],
+    limit_s: float = TIME_LIMIT_S,
+    processor_s: float = math.inf,
+) -> int | str:
+    """Wait for the end of a process; return its exit status, or why there is none.
+
+    Args:
+        process: that `start` has returned.
+        limit_s: of wall-clock time.
+        processor_s: of processor time, which other work on the machine does not lengthen.
+    """
     try:
-        return process.wait(limit_s)
+        if processor_s < math.inf:
+            whole = math.ceil(processor_s)
+            with contextlib.suppress(ProcessLookupError):  # it has ended already
+                resource.prlimit(process.pid, resource.RLIMIT_CPU, (whole, whole + 5))
+        status = process.wait(limit_s)
+        if status == -signal.SIGXCPU:
+            return f"no end within {processor_s:.0f} s of processor time"
+        return status
     except subprocess.TimeoutExpired:
         return f"no end within {limit_s:.0f} s"
     finally:

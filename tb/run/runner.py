@@ -8,6 +8,7 @@ bench, the simulator's output (`log.txt`), the result (`results.xml`) and what t
 from __future__ import annotations
 
 import errno
+import math
 import os
 import shutil
 import subprocess
@@ -82,6 +83,7 @@ class Job:
         plusargs: more arguments of the simulation, without the plus sign.
         keep: the scene of a random test that runs, and which of its parts (`Keep`); "" for all.
         limit_s: wall-clock limit of the process.
+        processor_s: limit of its processor time.
         until_failure: whether a process of several tests ends with the first that fails.
     """
 
@@ -99,6 +101,7 @@ class Job:
     binary: Path | None = None
     keep: str = ""
     limit_s: float = processes.TIME_LIMIT_S
+    processor_s: float = math.inf
     until_failure: bool = False
 
     @property
@@ -361,7 +364,7 @@ def _simulate(job: Job, power_up: PowerUp) -> TestResult:
 def simulate(job: Job, power_up: PowerUp) -> int | str:
     """Run one simulation in an empty folder and return its exit status, or why there is none."""
     prepare(job)
-    return processes.wait(launch(job, power_up), job.limit_s)
+    return processes.wait(launch(job, power_up), job.limit_s, job.processor_s)
 
 
 def run_all(
