@@ -14,7 +14,7 @@ from rich.console import Console
 from tb.soc import gdb_server
 from tb.soc.emulator import Emulator, EmulatorError
 from tb.soc.gdb_target import EmulatedTarget
-from tb.soc.instruction_profile import InstructionProfile, table
+from tb.soc.instruction_profile import InstructionProfile
 from tb.soc.program_run import MachineError
 
 KILLED = 137
@@ -39,7 +39,7 @@ def profile(
         MachineError: no exit within the limit, or the core cannot go on.
     """
     emulator = Emulator(program, text=text)
-    counts = InstructionProfile(emulator)
+    counts = counted(emulator)
     try:
         return emulator.run(limit), counts
     except EmulatorError as error:
@@ -48,10 +48,16 @@ def profile(
         show(bytes(emulator.output))
 
 
-def print_profile(counts: InstructionProfile, console: Console) -> None:
-    """Print the tables of what was executed."""
-    console.print(table("Functions", "function", counts.by_function()))
-    console.print(table("Instructions", "mnemonic", counts.by_mnemonic()))
+def counted(emulator: Emulator) -> InstructionProfile:
+    """Return counts of what an emulator executes from now on."""
+    counts = InstructionProfile(emulator.elf, emulator.ram)
+
+    def count(address: int) -> bool:
+        counts.executed[address] += 1
+        return False
+
+    emulator.watch(count)
+    return counts
 
 
 def debug(

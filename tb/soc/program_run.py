@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,6 +25,8 @@ from tb.soc.elf_file import Elf
 
 UART, INPUT = "uart.txt", "uart_in.bin"
 """Output and input of the UART in the run's folder."""
+PROFILE = "profile.txt"
+"""Lines of an address, how often its instruction has retired, and cycles."""
 FOLDER = BUILD / "firmware"
 """Where programs are compiled to."""
 LIMIT = 100_000_000
@@ -69,6 +72,8 @@ class Ran:
         seconds: processor time of the simulation.
         memory: at the end; in the run's folder unless that is gone.
         elf: the program.
+        retired: how often the instruction at each address has retired, where that is counted.
+        cycles_at: cycles by address; each is that of the instruction which retires next.
     """
 
     code: int
@@ -80,6 +85,8 @@ class Ran:
     seconds: float
     memory: Memory = field(repr=False)
     elf: Elf = field(repr=False)
+    retired: Counter[int] = field(repr=False)
+    cycles_at: Counter[int] = field(repr=False)
 
 
 def image_of(path: Path) -> bytes:
@@ -105,6 +112,7 @@ def run_program(
     knobs: MachineKnobs | None = None,
     on_output: Callable[[bytes], None] | None = None,
     keep: bool = False,
+    profile: bool = False,
 ) -> Ran:
     """Run a program from reset to exit.
 
@@ -118,6 +126,7 @@ def run_program(
         knobs: how the machine behaves.
         on_output: told what the program prints as it comes.
         keep: whether the run's folder stays after success.
+        profile: whether instructions and their cycles are counted; not on CVA6.
 
     Raises:
         MachineError: no exit within the limit; says where the core was. Or the simulation failed.
@@ -127,7 +136,8 @@ def run_program(
     size = -(-size // _PAGE) * _PAGE
     test = BenchTest(inside.__name__, inside.run_program.name, "runs a program", size)
     folder = BUILD / "runs" / configuration.folder.name / name
-    job = runner.Job(test, configuration, place=folder)
+    plusargs = ("profile",) if profile else ()
+    job = runner.Job(test, configuration, place=folder, plusargs=plusargs)
     runner.prepare(job)
     memory = Memory.map(folder / "memory.bin")
     for address, data, _ in elf.segments:
@@ -159,6 +169,7 @@ def run_program(
             f"{elf.path}: no exit within {knobs.limit:,} cycles: the core was at "
             f"{elf.place(result['pc'])}{asleep}"
         )
+    retired, cycles_at = _counted(folder / PROFILE) if profile else (Counter(), Counter())
     kept = memory if keep else Memory(np.array(memory.data))
     if not keep:
         shutil.rmtree(folder, ignore_errors=True)
@@ -172,7 +183,20 @@ def run_program(
         result["seconds"],
         kept,
         elf,
+        retired,
+        cycles_at,
     )
+
+
+def _counted(path: Path) -> tuple[Counter[int], Counter[int]]:
+    """Return how often the instruction at each address has retired, and its cycles."""
+    retired: Counter[int] = Counter()
+    cycles: Counter[int] = Counter()
+    for line in path.read_text(encoding="ascii").splitlines():
+        address, count, time_spent = map(int, line.split())
+        retired[address] = count
+        cycles[address] = time_spent
+    return retired, cycles
 
 
 class _Uart:

@@ -132,6 +132,12 @@ def _add_soc(parser: argparse.ArgumentParser) -> None:
         help="run the program on an emulated core and count its instructions, by function and by "
         "mnemonic; --limit is in instructions",
     )
+    emulated.add_argument(
+        "--cycles",
+        action="store_true",
+        help="count instructions and cycles on the RTL, by function and by mnemonic; a cycle "
+        "is that of the instruction which retires next",
+    )
     _add_compiler(parser)
     parser.set_defaults(**DEFAULTS)
 
@@ -204,6 +210,8 @@ def _soc(arguments: argparse.Namespace) -> int:
     program = program_of(arguments)
     if emulated:
         return _emulated(arguments, program)
+    if arguments.cycles:
+        _require_emulator()
     room = IMAGE if program.image else ROOM
     elf = Elf.load(program.path, room, "below the image" if program.image else "memory")
     configuration = built()
@@ -217,6 +225,7 @@ def _soc(arguments: argparse.Namespace) -> int:
             text=_input(arguments),
             knobs=program_run.MachineKnobs(latency=arguments.latency, limit=arguments.limit),
             on_output=show,
+            profile=arguments.cycles,
         )
     kilocycles = ran.cycles / max(ran.seconds, 1e-9) / 1000
     console.print(
@@ -224,6 +233,11 @@ def _soc(arguments: argparse.Namespace) -> int:
         f"simulation {ran.seconds:.1f} s, {kilocycles:,.0f} kcycles/s",
         highlight=False,
     )
+    if arguments.cycles:
+        from tb.soc.instruction_profile import InstructionProfile
+
+        memory = ran.memory.data
+        InstructionProfile(elf, memory, ran.retired, ran.cycles_at).print(printed())
     return ran.code
 
 
@@ -251,9 +265,7 @@ def _check_emulated(arguments: argparse.Namespace) -> None:
 def _emulated(arguments: argparse.Namespace, program: GivenProgram) -> int:
     """Run a program on the emulated core. Raises MachineError where that is not installed."""
     elf = Elf.load(program.path, ROOM, float_registers=True)
-    lacks = optional.missing("emulator")
-    if lacks:
-        raise program_run.MachineError(f"no emulated core: {lacks}")
+    _require_emulator()
     from tb.soc import emulated_run
 
     text = _input(arguments)
@@ -261,8 +273,15 @@ def _emulated(arguments: argparse.Namespace, program: GivenProgram) -> int:
         if not arguments.profile:
             return emulated_run.debug(program.path, text, arguments.gdb, show, watched())
         code, counts = emulated_run.profile(program.path, text, arguments.limit, show)
-    emulated_run.print_profile(counts, printed())
+    counts.print(printed())
     return code
+
+
+def _require_emulator() -> None:
+    """Raise MachineError if the group is not installed that has emulator and disassembler."""
+    lacks = optional.missing("emulator")
+    if lacks:
+        raise program_run.MachineError(f"no emulator or disassembler: {lacks}")
 
 
 def built() -> MachineConfiguration:

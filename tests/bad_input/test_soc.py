@@ -225,7 +225,7 @@ def test_no_emulated_core(
     path = tmp_path / "a.elf"
     path.write_bytes(sound)
     assert refused(["soc", str(path), *option], capsys) == (
-        "npu: no emulated core: no group emulator, python3 dev/bootstrap.py emulator"
+        "npu: no emulator or disassembler: no group emulator, python3 dev/bootstrap.py emulator"
     )
     path.write_bytes(b"")
     assert "given no sound ELF file" in refused(["soc", str(path), *option], capsys)

@@ -50,10 +50,13 @@ def run(
     knobs: MachineKnobs | None = None,
     text: bytes = b"",
     core: Core = "cv32e40x",
+    profile: bool = False,
 ) -> Ran:
     """Run a program; Python must not have been entered."""
     elf = Elf.load(path, ROOM)
     knobs = knobs or MachineKnobs(limit=2_000_000)
-    ran = program_run.run_program(machine(core), elf, name=f"test-{name}", knobs=knobs, text=text)
+    ran = program_run.run_program(
+        machine(core), elf, name=f"test-{name}", knobs=knobs, text=text, profile=profile
+    )
     assert ran.entries == 0
     return ran

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`npu soc --gdb` and `--profile`: programs on the emulated core, seen from outside."""
+"""`npu soc --gdb`, `--profile` and `--cycles`: programs seen from outside."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from spec.isa.cop_generated import CopOp
 from spec.paths import DOCS, ROOT
 from tb.soc import gdb_server
 from tb.soc.elf_file import Elf
+from tb.soc.program_run import MachineKnobs
 from tests.needs import needs
 from tests.soc import support
 from tests.soc.gdb_client import GdbClient
 
 needs("emulator")
 
-from tb.soc.emulated_run import KILLED  # behind the check that it can be imported
+from tb.soc.emulated_run import KILLED, counted  # behind the check that it can be imported
 from tb.soc.emulator import RAM_BYTES, Emulator
 from tb.soc.gdb_target import COPROCESSOR, CSRS, EmulatedTarget
-from tb.soc.instruction_profile import InstructionProfile
+from tb.soc.instruction_profile import summed
 
 PAGE = DOCS / "own-program.md"
 _ELSEWHERE = re.compile(r"0x\w{3,}|npu\.h:\d+\n\d+")
@@ -242,9 +243,10 @@ def test_float_registers_are_described_where_the_program_uses_them() -> None:
 def test_instructions_are_counted() -> None:
     """By function and by mnemonic, the coprocessor's too; both sum up to the same."""
     emulator = Emulator(support.test_program("macc_loop"))
-    profile = InstructionProfile(emulator)
+    profile = counted(emulator)
     assert emulator.run() == 0
-    functions, mnemonics = profile.by_function(), profile.by_mnemonic()
+    functions = summed(profile.executed, profile.function)
+    mnemonics = summed(profile.executed, profile.mnemonic)
     assert mnemonics["npu.macc"] == 1000
     assert mnemonics["npu.rstacc"] == 2
     assert functions["main"] > 3000
@@ -262,10 +264,42 @@ def test_the_profile_is_that_of_single_steps() -> None:
     while stepped.exit_code is None:
         places[stepped.state.pc] += 1
         stepped.step()
-    counted = Emulator(firmware.compile_program("hello"))
-    profile = InstructionProfile(counted)
-    counted.run()
+    emulator = Emulator(firmware.compile_program("hello"))
+    profile = counted(emulator)
+    emulator.run()
     assert profile.executed == places
+
+
+@pytest.mark.parametrize("name", ["macc_loop", "two_sources"])
+@pytest.mark.parametrize("gap", [0, 40])
+def test_the_rtl_retires_what_the_emulator_executes(name: str, gap: int) -> None:
+    """As often at each address, whatever the buses take; the cycles sum up to the run.
+
+    Behind slow buses the run is over before the store that ends it has retired.
+    """
+    path = support.test_program(name)
+    emulator = Emulator(path)
+    profile = counted(emulator)
+    emulator.run()
+    knobs = MachineKnobs(limit=2_000_000, core_gap=gap)
+    ran = support.run(path, f"cycles-{name}-{gap}", knobs, profile=True)
+    left = profile.executed - ran.retired
+    assert not ran.retired - profile.executed
+    assert left.total() <= (1 if gap else 0)
+    assert {profile.function(address) for address in left} <= {"exit"}
+    assert ran.cycles_at.total() == ran.cycles
+    assert all(ran.cycles_at[address] >= count for address, count in ran.retired.items())
+    assert ran.cycles > (1.5 if gap else 1) * ran.retired.total()
+
+
+def test_cycles_are_printed(source: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Of each function and each instruction, behind what the program prints."""
+    assert command_line.main(["soc", str(source), "--cycles"]) == CODE
+    output = capfdbinary.readouterr()
+    after = re.search(rf"exit code {CODE} after ([\d,]+) cycles", output.err.decode())
+    assert after
+    figures = rf"^ *all +[\d,]+ +{after[1]} +\d\.\d +100\.0% *$"
+    assert len(re.findall(figures, output.out.decode(), re.MULTILINE)) == 2
 
 
 def test_the_profile_is_printed(source: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -288,12 +322,11 @@ def test_a_program_that_does_not_end(capsys: pytest.CaptureFixture[str]) -> None
     assert re.fullmatch(r"npu: .*: no exit within 3,000 instructions: .*\(stuck\+0x.*\)\n", said)
 
 
-def _shown(head: str) -> str:
-    """Return the indented block of the page that begins with a line."""
+def _shown(head: str, place: int = 0) -> str:
+    """Return the indented block of the page that begins with a line, of those that do."""
     page = PAGE.read_text(encoding="utf-8")
-    found = re.search(rf"^    {re.escape(head)}\n(?:(?:    .*)?\n)*", page, re.MULTILINE)
-    assert found, head
-    return "".join(line[4:].rstrip() + "\n" for line in found[0].rstrip().splitlines())
+    found = re.findall(rf"^    {re.escape(head)}\n(?:(?:    .*)?\n)*", page, re.MULTILINE)
+    return "".join(line[4:].rstrip() + "\n" for line in found[place].rstrip().splitlines())
 
 
 def _page_program(folder: Path) -> Path:
@@ -321,11 +354,14 @@ def test_the_session_of_the_page(tmp_path: Path) -> None:
     assert _ELSEWHERE.sub("", printed) == _ELSEWHERE.sub("", shown), done.stderr
 
 
-def test_the_profile_of_the_page(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+@pytest.mark.parametrize(("place", "option"), [(0, "--profile"), (1, "--cycles")])
+def test_the_profiles_of_the_page(
+    place: int, option: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
     """The command prints the table that stands there."""
-    shown = _shown("Functions")
+    shown = _shown("Functions", place)
     program = _page_program(tmp_path)
-    assert command_line.main(["soc", str(program), "--compiler", "zig", "--profile"]) == 0
+    assert command_line.main(["soc", str(program), "--compiler", "zig", option]) == 0
     printed = capfdbinary.readouterr().out.decode()
     lines = "".join(line.rstrip() + "\n" for line in printed.splitlines())
     assert lines.startswith(f"the dot product is 300\n{shown}")

@@ -103,6 +103,13 @@ module soc_cv32e40x
 
   assign pc_o = u_core.if_id_pipe.pc;
 
+  soc_profile u_profile (
+    .clk_i,
+    .rst_ni,
+    .retired_i(u_core.wb_valid && u_core.last_op_wb),
+    .pc_i     (u_core.ex_wb_pipe.pc)
+  );
+
   soc_instr_bus u_instr_bus (
     .clk_i,
     .rst_ni,
