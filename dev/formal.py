@@ -4,8 +4,8 @@
 A module of `tb/hdl/formal` has a block of the design, unchanged, with free inputs, says what its
 surroundings keep to (`assume`) and what the block must (`assert`). Yosys turns it into gates with
 one output for each assertion, ABC's `pdr` finds an invariant that holds it down for ever, from
-reset on, or inputs that break it. `tb/hdl/formal/proofs.toml` says of each assertion what it means,
-and has a fault that must refute it.
+reset on, or inputs that break it. An assertion that contains its invariant is proved by induction.
+`tb/hdl/formal/proofs.toml` says of each assertion what it means, and has a fault that must refute it.
 """
 
 from __future__ import annotations
@@ -63,6 +63,12 @@ write_aiger -I -B -zinit -no-startoffset -map {folder}/{assertion}.map {folder}/
 WAIVED = ("like $anyseq",)
 """The backend's word for inputs."""
 PROVED, REFUTED = "Property proved", "was asserted in frame"
+FRAMES = 30
+"""Cycles from the beginning that are looked at in front of an induction, which takes one."""
+REACHABILITY = f"pdr -T {SECONDS}"
+INDUCTION = f"bmc3 -T {SECONDS} -F {FRAMES}; ind -T {SECONDS} -F 2"
+BEGINS, STEPS = f"No output asserted in {FRAMES} frames", "Networks are equivalent"
+"""What ABC says of an induction."""
 NO_REGISTERS, CONSTANT = re.compile(r"lat =\s+0\b"), "UNSATISFIABLE"
 """What ABC says of a netlist that `scorr` has made a constant, which `pdr` does not decide."""
 
@@ -77,6 +83,7 @@ class FormalProof:
         says: what it means.
         file: of the design, where the fault is planted, under rtl/.
         before, after: the text that the fault changes, and into what.
+        induction: whether it contains all that it takes: holds after every step if before.
     """
 
     top: str
@@ -85,6 +92,7 @@ class FormalProof:
     file: str
     before: str
     after: str
+    induction: bool = False
 
     @property
     def block(self) -> str:
@@ -198,18 +206,21 @@ def _readable(trace: Path, names: Path) -> str:
     )
 
 
-def _decide(netlist: Path) -> str:
+def _decide(netlist: Path, induction: bool = False) -> str:
     """Return what ABC says: "proved", "refuted in cycle N", or why it does not know."""
+    how = INDUCTION if induction else REACHABILITY
     trace = netlist.with_suffix(".txt")
     commands = (
         f"read_aiger {netlist.relative_to(ROOT)}; fold; strash; scorr; print_stats; "
-        f"pdr -T {SECONDS}; write_cex -n {trace.relative_to(ROOT)}; sat"
+        f"{how}; write_cex -n {trace.relative_to(ROOT)}; sat"
     )
     done = subprocess.run(
         [str(_abc()), "-c", commands], cwd=ROOT, capture_output=True, text=True, check=False
     )
     netlist.with_suffix(".log").write_text(done.stdout + done.stderr, encoding="utf-8")
     if PROVED in done.stdout or (NO_REGISTERS.search(done.stdout) and CONSTANT in done.stdout):
+        return "proved"
+    if induction and BEGINS in done.stdout and STEPS in done.stdout:
         return "proved"
     frame = re.search(rf"{REFUTED} (\d+)", done.stdout)
     if frame is not None:
@@ -243,11 +254,11 @@ def _with_fault(proof: FormalProof, files: Sequence[Path], folder: Path) -> list
 def _verdict(proof: FormalProof, files: Sequence[Path]) -> ProofVerdict:
     """Decide a proof whose netlist is there, and whether its fault is refuted."""
     started = time.monotonic()
-    said = _decide(FOLDER / proof.top / f"{proof.assertion}.aig")
+    said = _decide(FOLDER / proof.top / f"{proof.assertion}.aig", proof.induction)
     if said == "proved":
         folder = FOLDER / proof.top / f"{proof.assertion}-planted"
         _netlists(proof.top, [proof], _with_fault(proof, files, folder), folder)
-        refuted = _decide(folder / f"{proof.assertion}.aig")
+        refuted = _decide(folder / f"{proof.assertion}.aig", proof.induction)
         if not refuted.startswith("refuted"):
             said = f"its fault is not refuted: {refuted}"
     return ProofVerdict(proof.name, said, round(time.monotonic() - started, 1))

@@ -18,7 +18,7 @@ from npu.commands.arguments import UsageError
 from spec.paths import RTL
 from tb.run import build
 
-QUICK = ("fifo", "skid_buffer", "axil_slave.BStays_A")
+QUICK = ("fifo", "skid_buffer", "axil_slave.BStays_A", "cop_reader")
 
 
 def test_every_assertion_has_an_entry_and_every_entry_an_assertion() -> None:
@@ -47,7 +47,7 @@ def test_some_hold_and_their_faults_are_refuted(
     folder = formal.FOLDER.with_name(f"formal-{tmp_path.name}")
     monkeypatch.setattr(formal, "FOLDER", folder)
     verdicts = formal.prove(formal.chosen(QUICK), 1, lambda _: None)
-    assert len(verdicts) == 8 and all(verdict.holds for verdict in verdicts), verdicts
+    assert len(verdicts) == 9 and all(verdict.holds for verdict in verdicts), verdicts
 
 
 def test_what_does_not_hold_is_told_with_its_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,3 +84,15 @@ def test_names_that_are_none_are_refused() -> None:
     assert {proof.block for proof in formal.chosen(["fifo", "axi_read"])} == {"fifo", "axi_read"}
     with pytest.raises(SynthesisError, match=r"proofs.toml: fifo.Order_A: .*'after'"):
         formal.table('[fifo.Order_A]\nsays = "x"\nfile = "x"\nbefore = "x"\n')
+
+
+def test_what_does_not_hold_after_every_step_is_not_proved_by_induction() -> None:
+    """An assertion that is true, but not of whatever state it is true of."""
+    (proof,) = formal.chosen(["fifo.Order_A"])
+    folder = formal.FOLDER / proof.top / "induction"
+    build.generate()
+    folder.mkdir(parents=True, exist_ok=True)
+    formal._netlists(proof.top, [proof], formal._files(proof.top), folder)
+    assert formal._decide(folder / f"{proof.assertion}.aig") == "proved"
+    said = formal._decide(folder / f"{proof.assertion}.aig", induction=True)
+    assert said.startswith("not decided")

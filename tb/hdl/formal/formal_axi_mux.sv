@@ -18,7 +18,7 @@ module formal_axi_mux
   axi_req_t bus, bus_q, req_q[3];
   axi_rsp_t rsp[3], rsp_q[3], bus_rsp_q;
   logic begun_q, live_q;
-  logic [2:0] offered, answered, acknowledged, sends;
+  logic [2:0] offered, writes, answered, acknowledged, sends;
   logic [2:0] reads_q, writes_q;  // under way
   logic [2:0] held;  // words of a master are on the bus
 
@@ -41,6 +41,8 @@ module formal_axi_mux
     for (int m = 0; m < 3; m++) begin
       offered[m] = req_i[m].rd.arvalid && bus.rd.araddr == req_i[m].rd.araddr &&
                    bus.rd.arlen == req_i[m].rd.arlen;
+      writes[m] = req_i[m].wr.awvalid && bus.wr.awaddr == req_i[m].wr.awaddr &&
+                  bus.wr.awlen == req_i[m].wr.awlen;
       answered[m] = rsp[m].rd.rvalid;
       acknowledged[m] = rsp[m].wr.bvalid;
       sends[m] = req_i[m].wr.wvalid && rsp[m].wr.wready;
@@ -95,6 +97,10 @@ module formal_axi_mux
       TakenOnce_A :
       assert ({2'b0, rsp[0].rd.arready} + {2'b0, rsp[1].rd.arready} + {2'b0, rsp[2].rd.arready} ==
               {2'b0, bus.rd.arvalid && bus_i.rd.arready});
+      WriteOfSomebody_A : assert (!bus.wr.awvalid || writes != '0);
+      WriteTakenOnce_A :
+      assert ({2'b0, rsp[0].wr.awready} + {2'b0, rsp[1].wr.awready} + {2'b0, rsp[2].wr.awready} ==
+              {2'b0, bus.wr.awvalid && bus_i.wr.awready});
       AnswerToOne_A :
       assert ({2'b0, answered[0]} + {2'b0, answered[1]} + {2'b0, answered[2]} ==
               {2'b0, bus_i.rd.rvalid});

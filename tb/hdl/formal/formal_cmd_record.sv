@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The completion ring: a record is written once, inside the ring, one place behind the last, with a
-// phase that changes from lap to lap.
+// The completion ring: a record is written once, where software has taken the one before, inside the
+// ring, one place behind the last, with a phase that changes from lap to lap.
 
 module formal_cmd_record
   import npu_cmd_pkg::*;
@@ -84,6 +84,11 @@ module formal_cmd_record
       assert (!req.valid || req.addr == 32'h1234_0000 + {26'h0, place_q[LogSize-1:0], 4'h0});
       Phase_A : assert (!req.valid || written.phase == !place_q[LogSize]);
       Once_A : assert (!(req.valid && sent_q));
+      // There was room in the cycle before, since when software can have taken records only.
+      RoomFirst_A :
+      assert ((!req.valid || 16'(head - regs_i.cq_tail) < Size) &&
+              (!u_record.room_q || live_q && 16'(head_q - tail_q) != Size) &&
+              (!live_q || head == head_q || done_q));
       if (live_q) begin
         OneStep_A : assert (head == head_q || head == 16'(head_q + 1) && done_q && active_q);
       end

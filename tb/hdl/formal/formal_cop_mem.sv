@@ -2,7 +2,8 @@
 //
 // The master of the coprocessor, whatever its readers and its writer ask for: addresses stay until
 // they are taken, no read goes out that the guard has not allowed, and readers with something to ask
-// take turns. Words are guarded before the writer makes them.
+// take turns. What is written is what the writer has offered, which makes no word that its guard has not
+// allowed (formal_cop_writer).
 
 module formal_cop_mem
   import npu_mem_pkg::*;
@@ -25,6 +26,8 @@ module formal_cop_mem
   logic begun_q, live_q, fresh;
   logic [1:0] allowed, allowed_q, taken;
   cop_read_req_t read_q[2];
+  cop_write_req_t write_q;
+  logic fresh_address, fresh_word;
   logic [2:0] reads_q, writes_q;  // that the memory owes an answer
   logic [1:0] others_q;  // bursts of the other reader, while reader 0 asks for what it may
 
@@ -58,6 +61,9 @@ module formal_cop_mem
 
   assign fresh = axi.rd.arvalid && !(axi_q.rd.arvalid && !rsp_q.rd.arready);
 
+  assign fresh_address = axi.wr.awvalid && !(axi_q.wr.awvalid && !rsp_q.wr.awready);
+  assign fresh_word = axi.wr.wvalid && !(axi_q.wr.wvalid && !rsp_q.wr.wready);
+
   initial begun_q = 1'b0;
   always_ff @(posedge clk_i) begin
     begun_q   <= 1'b1;
@@ -66,6 +72,7 @@ module formal_cop_mem
     rsp_q     <= axi_rsp_i;
     allowed_q <= allowed;
     read_q    <= read_i;
+    write_q   <= write_i;
     if (!rst_ni) begin
       reads_q  <= '0;
       writes_q <= '0;
@@ -94,6 +101,11 @@ module formal_cop_mem
                 allowed_q[axi.rd.arid[0]] && read_q[axi.rd.arid[0]].valid &&
                 axi.rd.araddr == {read_q[axi.rd.arid[0]].word, 4'b0} &&
                 axi.rd.arlen == {5'b0, read_q[axi.rd.arid[0]].len});
+        OfWriter_A :
+        assert ((!fresh_address || write_q.valid && axi.wr.awaddr == {write_q.word, 4'b0} &&
+                 axi.wr.awlen == '0) &&
+                (!fresh_word || write_q.valid && axi.wr.wdata == write_q.data &&
+                 axi.wr.wstrb == write_q.strb && axi.wr.wlast));
         ReadStays_A :
         assert (!(axi_q.rd.arvalid && !rsp_q.rd.arready) ||
                 axi.rd.arvalid && axi.rd.araddr == axi_q.rd.araddr &&
