@@ -4,8 +4,8 @@
 smoke: every test on the usual chip in its short form, and those that depend on the size of the
 array on the smallest. full: all of them in their long form, on every chip of
 spec/configurations.toml, every bench of a block, the coprocessor's functions on all their inputs,
-the machine of core and chip, and the suites. nightly: the same with three seeds, all tests without
-a simulator, and the largest networks.
+the machine of core and chip, and the suites. nightly: the same with three seeds, hostile runs with
+ten, all tests without a simulator, and the largest networks.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from tb.run import requests, units
 
 SEEDS = {"smoke": 1, "full": 1, "nightly": 3}
 """Seeds of a tier unless the user says how many."""
+HOSTILE_SEEDS = 10
+"""Seeds of hostile runs in a night, at least: 500 faults that hit in each of two tests are 10,000."""
 LONG_UNITS = ("cop", "cop_lane", "cop_facc", "cop_root", "cop_divide", "cop_func")
 """Blocks whose tests have a long form."""
 SUITES = ("tests/soc", "tests/suites")
@@ -44,7 +46,8 @@ def tasks_of(
         UsageError: there is no such tier.
     """
     full = check_tier(tier) != "smoke"
-    tasks = list(_on_chip(chip, seeds, full, hostile, memory))
+    more = HOSTILE_SEEDS if tier == "nightly" else 0
+    tasks = list(_on_chip(chip, seeds, full, hostile, memory, more))
     if not full or hostile or memory:
         return tasks
     tasks += _on_blocks(seeds)
@@ -59,7 +62,7 @@ def tasks_of(
 
 
 def _on_chip(
-    chip: ChipParameters, seeds: Sequence[int], full: bool, hostile: int, memory: str
+    chip: ChipParameters, seeds: Sequence[int], full: bool, hostile: int, memory: str, more: int
 ) -> Iterator[Task]:
     for on, tests in requests.tests_by_chip(chip).items():
         # A model takes longer to build than its few tests.
@@ -68,7 +71,9 @@ def _on_chip(
         for test in tests:
             if (hostile or memory) and "timing" in test.tags:
                 continue
-            for seed in seeds:
+            count = max(len(seeds), more if "hostile" in test.tags else 0)
+            own = range(seeds[0], seeds[0] + count)
+            for seed in own:
                 yield Task("rtl", test.name, on.folder.name, seed, full, hostile, memory)
 
 

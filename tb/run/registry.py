@@ -38,6 +38,7 @@ TAGS = (
     *ENGINES,
     "faults",
     "formats",
+    "hostile",
     "long",
     "models",
     "networks",

@@ -22,7 +22,7 @@ from tb.bench.recovery import next_program_runs
 from tb.stimulus.dependent_programs import Surroundings, draw
 from tb.stimulus.hostile_runs import FAULTS, STOPS, HostileRun, HostileScene, plan
 
-TAGS = ("seq", "faults", "random", "long")
+TAGS = ("seq", "faults", "random", "long", "hostile")
 
 RUNS, FULL = 30, 500
 """Runs of each test that a fault has hit, and of its long form."""
