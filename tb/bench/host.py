@@ -228,6 +228,12 @@ class RtlChip(Chip):
         self._tell(finish.error)
         return finish
 
+    async def report(self) -> ErrorReport | None:
+        """Return the error that the registers show, busy or not; see `Chip.report`."""
+        error = await super().report()
+        self._tell(error)
+        return error
+
     async def status(self) -> ErrorReport | None:
         """Return the error of a program that has ended; see `Chip.status`."""
         error = await super().status()

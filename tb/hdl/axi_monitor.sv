@@ -25,28 +25,16 @@ module axi_monitor #(
   localparam int unsigned NumIds = 2 ** AxiIdBits;
   localparam logic [1:0] BurstIncr = 2'b01;
   localparam logic [2:0] SizeBeat = 3'd4;
-  localparam logic [1:0] RespExokay = 2'b01;
 
-  // -----------------------------------------------------------------------------------------------
-  // Reset, and answers that nobody can ask for
-  // -----------------------------------------------------------------------------------------------
-  logic awake_q;  // a clock edge has passed since the reset
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) awake_q <= 1'b0;
-    else awake_q <= 1'b1;
-  end
-
-  SilentInReset_A :
-  assert property (@(posedge clk_i) awake_q || {req_i.rd.arvalid, req_i.wr.awvalid, req_i.wr.wvalid,
-                                                rsp_i.rd.rvalid, rsp_i.wr.bvalid} == '0)
-  else $error("AXI: something is valid in reset");
-
-  NoExclusive_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   !(rsp_i.rd.rvalid && rsp_i.rd.rresp == RespExokay ||
-                     rsp_i.wr.bvalid && rsp_i.wr.bresp == RespExokay))
-  else $error("AXI: EXOKAY without an exclusive access");
+  axi_common_checker u_common (
+    .clk_i,
+    .rst_ni,
+    .asks_i  ({req_i.rd.arvalid, req_i.wr.awvalid, req_i.wr.wvalid}),
+    .rvalid_i(rsp_i.rd.rvalid),
+    .rresp_i (rsp_i.rd.rresp),
+    .bvalid_i(rsp_i.wr.bvalid),
+    .bresp_i (rsp_i.wr.bresp)
+  );
 
   // -----------------------------------------------------------------------------------------------
   // Held until taken

@@ -21,25 +21,17 @@ module axil_monitor (
   `CHECKER(u_ar, req_i.arvalid, rsp_i.arready, req_i.araddr)
   `CHECKER(u_r, rsp_i.rvalid, req_i.rready, {rsp_i.rdata, rsp_i.rresp})
 
-  localparam logic [1:0] RespExokay = 2'b01;
-
-  logic awake_q;  // a clock edge has passed since the reset
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) awake_q <= 1'b0;
-    else awake_q <= 1'b1;
-  end
-
-  SilentInReset_A :
-  assert property (@(posedge clk_i) awake_q || !(req_i.arvalid || req_i.awvalid || req_i.wvalid ||
-                                                 rsp_i.rvalid || rsp_i.bvalid))
-  else $error("AXI4-Lite: something is valid in reset");
-
-  NoExclusive_A :
-  assert property (@(posedge clk_i) disable iff (!rst_ni)
-                   !(rsp_i.rvalid && rsp_i.rresp == RespExokay ||
-                     rsp_i.bvalid && rsp_i.bresp == RespExokay))
-  else $error("AXI4-Lite: EXOKAY without an exclusive access");
+  axi_common_checker #(
+    .Bus("AXI4-Lite")
+  ) u_common (
+    .clk_i,
+    .rst_ni,
+    .asks_i  ({req_i.arvalid, req_i.awvalid, req_i.wvalid}),
+    .rvalid_i(rsp_i.rvalid),
+    .rresp_i (rsp_i.rresp),
+    .bvalid_i(rsp_i.bvalid),
+    .bresp_i (rsp_i.bresp)
+  );
 
   logic [4:0] handshakes;  // aw, w, b, ar, r
 

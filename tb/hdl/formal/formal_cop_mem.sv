@@ -25,7 +25,7 @@ module formal_cop_mem
   cop_read_rsp_t read[2];
   logic begun_q, live_q, fresh;
   logic [1:0] allowed, allowed_q, taken;
-  cop_read_req_t read_q[2];
+  cop_read_req_t  read_q  [2];
   cop_write_req_t write_q;
   logic fresh_address, fresh_word;
   logic [2:0] reads_q, writes_q;  // that the memory owes an answer

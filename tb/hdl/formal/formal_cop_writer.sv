@@ -10,19 +10,19 @@ module formal_cop_writer
   import npu_stream_pkg::*;
   import npu_cop_pkg::*;
 (
-  input logic           clk_i,      // clock
-  input logic           rst_ni,     // reset, active low
-  input logic    [27:0] word_i,     // in the first cycle: of which it is shown
-  input cop_range_t     range_i,
-  input logic           bytes_i,
-  input logic           drop_i,
-  input logic           flush_i,
-  input logic           eights_i,
-  input cop_group_t     group_i,
-  input logic    [ 3:0] size_i,
-  input regions_t       regions_i,
-  input stream_range_t  stream_i,
-  input cop_write_rsp_t write_i
+  input logic                  clk_i,      // clock
+  input logic                  rst_ni,     // reset, active low
+  input logic           [27:0] word_i,     // in the first cycle: of which it is shown
+  input cop_range_t            range_i,
+  input logic                  bytes_i,
+  input logic                  drop_i,
+  input logic                  flush_i,
+  input logic                  eights_i,
+  input cop_group_t            group_i,
+  input logic           [ 3:0] size_i,
+  input regions_t              regions_i,
+  input stream_range_t         stream_i,
+  input cop_write_rsp_t        write_i
 );
 
   cop_write_req_t write;
