@@ -259,6 +259,34 @@ class Campaign:
         kept.write_text(json.dumps(data), encoding="utf-8")
 
 
+def on_others(
+    campaign: Campaign, verdicts: Sequence[Verdict], chips: Iterable[ChipParameters]
+) -> list[Verdict]:
+    """Judge on other chips what shows in no test on one: it may have no such part.
+
+    Args:
+        campaign: that has ended.
+        verdicts: that it has found.
+        chips: tried one after the other, each with its tests.
+    """
+    request = campaign.request
+    mutants = {mutant.name: mutant for mutant in request.mutants}
+    found = {verdict.mutant: verdict for verdict in verdicts}
+    for chip in chips:
+        left = [mutants[name] for name, each in found.items() if each.fate == UNSEEN]
+        tests = [
+            test for test in registry.select(chip.tests, registry.discover()) if test.fits(chip)
+        ]
+        if not left or chip == request.chip or not tests:
+            continue
+        campaign.say(f"{len(left)} mutants that show nowhere, on {chip.name}")
+        there = replace(request, mutants=left, count=len(left), chip=chip)
+        second = Campaign(campaign.design, there, campaign.say, tests)
+        found |= {verdict.mutant: verdict for verdict in second.run([])}
+        campaign.unfit |= second.unfit
+    return [*found.values()]
+
+
 def _sum(before: Verdict | None, now: Verdict) -> Verdict:
     """Return a verdict of several seeds: what one of them shows has been seen."""
     if before is None:

@@ -12,7 +12,7 @@ from dev.coverage.points import CoverageError
 from dev.mutation_model import Design
 from dev.regression import tree
 from npu.commands.arguments import AddCommand, UsageError, names_in, positive
-from spec.configurations import USUAL
+from spec.configurations import CHIPS, USUAL
 from tb.run import build, registry
 from tb.run.requests import add_common, check_simulator, chosen_tests
 from tb.run.verilator import VerilatorError
@@ -59,6 +59,8 @@ def _mutation(arguments: argparse.Namespace) -> int:
     print(f"{min(count, len(mutants))} of {len(mutants)} mutants, drawn by {seed}", flush=True)
     campaign = mutation.Campaign(design, request, lambda line: print(line, flush=True), tests)
     verdicts = campaign.run(equivalents)
+    if arguments.chip is None:
+        verdicts = mutation.on_others(campaign, verdicts, CHIPS.values())
     minutes = (time.monotonic() - started) / 60
     report = mutation_report.MutationReport(
         sources.digest,

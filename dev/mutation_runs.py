@@ -44,6 +44,8 @@ _TAGS: Mapping[str, tuple[str, ...]] = {
     "vec": ("vec",),
 }
 """Folders of `rtl/`, and the tags of the tests that are about what is there."""
+_WORTH = {"random", "timing"}
+"""Tags of tests that notice more than others in the same time."""
 
 
 @dataclass(frozen=True)
@@ -178,9 +180,10 @@ class Bench:
     def order(
         self, number: int, mutant: Mutant, tests: Iterable[registry.BenchTest]
     ) -> list[registry.BenchTest]:
-        """Return the tests in which a mutant shows: its folder's first, short ones first.
+        """Return the tests in which a mutant shows, those first that notice much in little time.
 
-        Random ones of its folder notice most: the shortest of these lead.
+        Random ones of its folder notice most: the shortest of these lead. Behind them a test of its
+        folder counts as a half of its seconds, one that is random or compares cycles as a third.
         A dropped reset shows after power-up at once: the tests of that come first, whose runs
         note only the last of their states.
         """
@@ -191,8 +194,8 @@ class Bench:
             sound = self.sound.get(test.name)
             powers = is_reset and test.power_ups > 0
             if sound is not None and (powers or number in sound.shows):
-                own = bool(tags & {*test.tags})
-                ranks[test] = (not powers, test.power_ups > 0, not own, sound.seconds)
+                worth = 1 + bool(tags & {*test.tags}) + 2 * bool(_WORTH & {*test.tags})
+                ranks[test] = (not powers, test.power_ups > 0, sound.seconds / worth)
         ordered = sorted(ranks, key=lambda test: (ranks[test], test.name))
         leading = [test for test in ordered if tags & {*test.tags} and "random" in test.tags]
         return list(dict.fromkeys([*leading[: 0 if is_reset else _ALONE], *ordered]))

@@ -28,7 +28,7 @@ from dev.mutation_model import Design
 from dev.mutation_sites import Mutant, mutants_of
 from dev.mutation_verdict import Equivalent, Verdict
 from dev.sv_source import SvSource, constant_functions
-from spec.configurations import USUAL
+from spec.configurations import CHIPS, USUAL
 from spec.paths import ROOT, RTL
 from tb.run import build, registry, runner, together
 
@@ -364,6 +364,36 @@ def test_a_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _campaign(tmp_path, monkeypatch, chip, said).run([]) == verdicts
     assert (chip.built, chip.ran) == (1, {})
     assert "4 mutants: 0 shown equivalent, 4 known from before" in said
+
+
+def test_what_the_usual_chip_lacks_is_tried_on_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the tests of that chip, and no further where it is noticed there; others stay."""
+    chip, said = _Chip(), list[str]()
+    campaign = _campaign(tmp_path, monkeypatch, chip, said)
+    verdicts = campaign.run([])
+    found = mutation.on_others(campaign, verdicts, CHIPS.values())
+    assert [found[0], found[1], found[3]] == [verdicts[0], verdicts[1], verdicts[3]]
+    assert (verdicts[2].fate, found[2].fate, found[2].test) == (
+        "unseen",
+        "mismatch",
+        "test_gemm_random",
+    )
+    assert found[2].mutant == verdicts[2].mutant
+    assert chip.built == 2
+
+
+def test_long_tests_come_early_where_they_notice_much() -> None:
+    """Seconds count less in tests of the folder, and in those that are random or compare cycles."""
+    names = ["test_stream_learns_the_latency", "test_softmax_random", "test_program_end_only"]
+    tests = registry.select([*names, "test_kv_speed"], registry.discover())
+    bench = mutation_runs.Bench(build.Configuration(), Path(), 1, 1)
+    seconds = dict(zip(names, (30.0, 10.0, 9.0), strict=True)) | {"test_kv_speed": 26.0}
+    bench.sound = {n: mutation_runs.Sound(s, frozenset({1})) for n, s in seconds.items()}
+    mutant = replace(_found(MODULE)[0], file="mem_port/npu_mem_port.sv")
+    ordered = [test.name for test in bench.order(1, mutant, tests)]
+    assert ordered == [names[1], "test_kv_speed", names[0], names[2]]
 
 
 def test_a_campaign_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
