@@ -4,8 +4,9 @@
 A module of `tb/hdl/formal` has a block of the design, unchanged, with free inputs, says what its
 surroundings keep to (`assume`) and what the block must (`assert`). Yosys turns it into gates with
 one output for each assertion, ABC's `pdr` finds an invariant that holds it down for ever, from
-reset on, or inputs that break it. An assertion that contains its invariant is proved by induction.
-`tb/hdl/formal/proofs.toml` says of each assertion what it means, and has a fault that must refute it.
+reset on, or inputs that break it. One that contains its invariant is proved by induction.
+`tb/hdl/formal/proofs.toml` says of each assertion what it means, and has a fault that must refute
+it.
 """
 
 from __future__ import annotations

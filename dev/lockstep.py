@@ -10,9 +10,10 @@ that data which no valid goes with, and registers that no reset reaches, are com
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,11 +23,12 @@ from dev import synth, yosys
 from dev.yosys import SynthesisError
 from npu.commands import progress
 from spec.configurations import CHIPS
-from spec.paths import BUILD, HDL, ROOT
+from spec.paths import BUILD, HDL, REPORTS, ROOT
 from tb.run import build, registry, runner, sources
 
 TEMPLATES = HDL / "lockstep"
 FOLDER = BUILD / "lockstep"
+REPORT = REPORTS / "lockstep.json"
 CHIP = CHIPS["a4"]
 BLOCK = synth.SynthBlock(CHIP.name, "npu_top", CHIP.parameters)
 RUNS = ("test_gpt2_block_token", "test_dependent_filled")
@@ -255,6 +257,12 @@ class Comparison:
         return self.result.passed and self.cycles > 0
 
     @property
+    def run(self) -> LockstepRun:
+        """The run as the report has it."""
+        reason = "" if self.same else self.difference or self.result.message or "no comparison"
+        return LockstepRun(self.test, self.outputs, self.cycles, reason)
+
+    @property
     def difference(self) -> str:
         """What the checker says of the first difference, "" if there is none."""
         found = _DIFFERENCE.search(self.result.message)
@@ -263,7 +271,7 @@ class Comparison:
     def __str__(self) -> str:
         if self.same:
             return f"same    {self.test}: {self.outputs} outputs in {self.cycles:,} cycles"
-        return f"DIFFERS {self.test}: {self.difference or self.result.message or 'no comparison'}"
+        return f"DIFFERS {self.test}: {self.run.difference}"
 
 
 def compare(
@@ -289,6 +297,47 @@ def compare(
     done = _DONE.search(log)
     cycles, outputs = (int(done[1]), int(done[2])) if done else (0, 0)
     return Comparison(name, result, cycles, outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class LockstepRun:
+    """What was compared in a run; `difference` is the first one, "" if there is none."""
+
+    test: str
+    outputs: int
+    cycles: int
+    difference: str
+
+
+@dataclass(frozen=True, slots=True)
+class LockstepReport:
+    """All of `make lockstep`.
+
+    Attributes:
+        digest: of RTL and tests.
+        chip: whose netlist it is.
+        runs: beside the netlist.
+        planted: faults of the netlist that were tried.
+        seen: how many of them were.
+        icarus: what the program on the netlist alone said, "" where it did not run.
+    """
+
+    digest: str
+    chip: str
+    runs: list[LockstepRun]
+    planted: int
+    seen: int
+    icarus: str
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return all(run.cycles > 0 and not run.difference for run in self.runs)
+
+    def write(self) -> None:
+        """Write it for the page of results."""
+        REPORT.parent.mkdir(parents=True, exist_ok=True)
+        REPORT.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
 
 def faults_seen(configuration: LockstepConfiguration) -> list[Comparison]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 
 from dev import icarus, lockstep, yosys
+from dev.regression import tree
 from npu import optional
 from npu.commands import progress
 from npu.commands.arguments import AddCommand, UsageError, names_in, positive
@@ -32,22 +33,33 @@ def _lockstep(arguments: argparse.Namespace) -> int:
     netlist = lockstep.write_netlist_of_chip()
     model = lockstep.prepared(lockstep.with_faults(netlist.named))
     build.build(model)
-    different = 0
+    runs = []
     for name in names or lockstep.RUNS:
         found = lockstep.compare(model, name, arguments.seed)
         print(found, flush=True)
-        different += not found.same
+        runs.append(found)
+    different = sum(not found.same for found in runs)
     if names:
         return 1 if different else 0
     seen = [fault.difference for fault in lockstep.faults_seen(model)]
     for difference in seen:
         print(f"planted {difference}")
     print(f"{len(seen)} of {lockstep.FAULTS} planted faults seen, at least {lockstep.LEAST_SEEN}")
+    said = ""
     if (lacks := optional.missing(icarus.PACKAGE)) is not None:
         print(f"no program on the netlist in Icarus: {lacks}")
     else:
         with progress.step("running a program on the netlist in Icarus (1 minute)"):
-            print(f"Icarus: {icarus.run(netlist.short, lockstep.FOLDER / 'icarus')}")
+            said = str(icarus.run(netlist.short, lockstep.FOLDER / "icarus"))
+        print(f"Icarus: {said}")
+    lockstep.LockstepReport(
+        tree.read(tree.DESIGN).digest,
+        lockstep.CHIP.name,
+        [found.run for found in runs],
+        lockstep.FAULTS,
+        len(seen),
+        said,
+    ).write()
     return 1 if different or len(seen) < lockstep.LEAST_SEEN else 0
 
 

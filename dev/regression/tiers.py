@@ -22,7 +22,7 @@ from tb.run import requests, units
 SEEDS = {"smoke": 1, "full": 1, "nightly": 3}
 """Seeds of a tier unless the user says how many."""
 HOSTILE_SEEDS = 10
-"""Seeds of hostile runs in a night, at least: 500 faults that hit in each of two tests are 10,000."""
+"""Seeds of hostile runs in a night, at least: with 500 hits in each of two tests, 10,000."""
 LONG_UNITS = ("cop", "cop_lane", "cop_facc", "cop_root", "cop_divide", "cop_func")
 """Blocks whose tests have a long form."""
 SUITES = ("tests/soc", "tests/suites")

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from dev.faults import Noticed
 from dev.formal import ProofVerdict
+from dev.lockstep import LockstepReport
 from dev.mutation_report import summary
 from dev.mutation_verdict import Verdict
 from dev.plan_standing import Standing
@@ -19,6 +21,7 @@ from tb.run.unit_times import Time
 FAULTS_COMMAND = "make faults"
 MUTATION_COMMAND = "make mutation"
 PROOFS_COMMAND = "make formal"
+LOCKSTEP_COMMAND = "make lockstep"
 PLAN_COMMAND = "make coverage"
 SWEEP_COMMAND = "npu cop-sweep"
 DAMAGE_COMMAND = "make regress"
@@ -58,6 +61,9 @@ class Mutants:
     def alive(self) -> list[Verdict]:
         """Those that nothing has noticed."""
         return [one for one in self.verdicts if one.survives]
+
+
+_Found = TypeVar("_Found", Mutants, LockstepReport)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +107,12 @@ def read_faults(folder: Path) -> Source[Faults]:
 
 def read_mutants(folder: Path) -> Source[Mutants]:
     """Read mutation.json of a folder of reports; one of another RTL or other tests is refused."""
+    return read_json(folder / "mutation.json", MUTATION_COMMAND, Mutants, _of_this_tree)
 
-    def make(found: Mutants) -> Mutants:
-        now = tree.read(tree.DESIGN).digest
-        if found.digest != now:
-            raise ReportError(f"it is of RTL and tests {found.digest[:16]}, now {now}")
-        return found
 
-    return read_json(folder / "mutation.json", MUTATION_COMMAND, Mutants, make)
+def read_lockstep(folder: Path) -> Source[LockstepReport]:
+    """Read lockstep.json of a folder of reports; one of another RTL or other tests is refused."""
+    return read_json(folder / "lockstep.json", LOCKSTEP_COMMAND, LockstepReport, _of_this_tree)
 
 
 def read_proofs(folder: Path) -> Source[tuple[ProofVerdict, ...]]:
@@ -135,6 +139,13 @@ def read_damage(folder: Path) -> Source[dict[str, Damage]]:
 def read_times(folder: Path) -> Source[tuple[Time, ...]]:
     """Read unit_times.json of a folder of reports."""
     return read_json(folder / "unit_times.json", TIMES_COMMAND, list[Time], tuple)
+
+
+def _of_this_tree(found: _Found) -> _Found:
+    now = tree.read(tree.DESIGN).digest
+    if found.digest != now:
+        raise ReportError(f"it is of RTL and tests {found.digest[:16]}, now {now}")
+    return found
 
 
 def _cut(text: str) -> str:

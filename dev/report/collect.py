@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dev.formal import ProofVerdict
+from dev.lockstep import LockstepReport
 from dev.plan_standing import Standing
 from dev.quality_report import QualityReport
 from dev.regression import results
@@ -17,6 +18,7 @@ from dev.report.campaigns import (
     Mutants,
     read_damage,
     read_faults,
+    read_lockstep,
     read_mutants,
     read_plan,
     read_proofs,
@@ -82,6 +84,7 @@ class Page:
     faults: Source[Faults]
     mutants: Source[Mutants]
     proofs: Source[tuple[ProofVerdict, ...]]
+    lockstep: Source[LockstepReport]
     plan: Source[tuple[Standing, ...]]
     sweeps: Source[tuple[Sweep, ...]]
     damage: Source[dict[str, Damage]]
@@ -103,6 +106,7 @@ class Page:
             self.faults,
             self.mutants,
             self.proofs,
+            self.lockstep,
             self.plan,
             self.sweeps,
             self.damage,
@@ -161,6 +165,7 @@ def collect(places: Places, run: int | None = None) -> Page:
         faults=read_faults(folder),
         mutants=read_mutants(folder),
         proofs=read_proofs(folder),
+        lockstep=read_lockstep(folder),
         plan=read_plan(folder),
         sweeps=read_sweeps(folder),
         damage=read_damage(folder),

@@ -117,6 +117,8 @@ def _campaigns(page: Page) -> State:
     unproved = sum(not one.holds for one in page.proofs.value or ())
     if unproved:
         return f"{unproved} not proved", "bad"
+    if page.lockstep.value and not page.lockstep.value.same:
+        return "the netlist differs", "bad"
     alive = len(page.mutants.value.alive) if page.mutants.value else 0
     if alive:
         return f"{alive} mutants unnoticed", "bad"
@@ -124,6 +126,7 @@ def _campaigns(page: Page) -> State:
         page.faults,
         page.mutants,
         page.proofs,
+        page.lockstep,
         page.plan,
         page.sweeps,
         page.damage,

@@ -265,6 +265,21 @@ def _contents() -> dict[str, Any]:
             {"proof": proof.name, "verdict": "proved", "seconds": 3.2}
             for proof in formal.all_proofs()
         ],
+        "lockstep.json": {
+            "digest": tree.read(tree.DESIGN).digest,
+            "chip": "a4",
+            "runs": [
+                {
+                    "test": "test_gpt2_block_token",
+                    "outputs": 39,
+                    "cycles": 4032,
+                    "difference": "",
+                }
+            ],
+            "planted": 20,
+            "seen": 9,
+            "icarus": "a program of 3 instructions, 8 bytes as golden has them",
+        },
         "test_plan.json": [
             asdict(Standing("transfers", "engine", 7, 13, 0, ["test_dma_bad"], 803, 801))
         ],

@@ -17,6 +17,7 @@ import pytest
 from dev.regression.results import Results
 from dev.report import render, report_commands
 from dev.report.collect import Places, collect
+from dev.report.contents import _campaigns
 from dev.report.store import read_store
 from npu.commands.arguments import UsageError
 from spec.paths import ROOT
@@ -33,6 +34,7 @@ REPORTS = {
     "faults.json": "make faults",
     "mutation.json": "make mutation",
     "formal.json": "make formal",
+    "lockstep.json": "make lockstep",
     "test_plan.json": "make coverage",
     "cop_sweep.json": "npu cop-sweep",
     "plan_damage.json": "make regress",
@@ -74,15 +76,32 @@ def test_a_broken_report_is_one_line(tmp_path: Path, name: str) -> None:
     assert ("npu_systolic_array" if name == "faults.json" else "faults are noticed") in text
 
 
-def test_mutants_of_another_tree_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["mutation", "lockstep"])
+def test_reports_of_another_tree_are_refused(name: str, tmp_path: Path) -> None:
     """By digest: what was noticed there need not be noticed here."""
     write_reports(tmp_path)
-    path = tmp_path / "mutation.json"
+    path = tmp_path / f"{name}.json"
     content = json.loads(path.read_text(encoding="utf-8"))
     now, content["digest"] = content["digest"], "0" * 16
     path.write_text(json.dumps(content), encoding="utf-8")
     page = collect(Places(tmp_path / "results.sqlite", tmp_path, tmp_path))
-    assert page.mutants.problem == f"it is of RTL and tests 0000000000000000, now {now}"
+    source = {"mutation": page.mutants, "lockstep": page.lockstep}[name]
+    assert source.problem == f"it is of RTL and tests 0000000000000000, now {now}"
+
+
+def test_a_netlist_that_differs_is_red(tmp_path: Path) -> None:
+    """The first difference is named, and the section says so."""
+    write_reports(tmp_path)
+    places = Places(tmp_path / "results.sqlite", tmp_path, tmp_path)
+    assert "9 of 20 faults planted in the netlist are seen" in render.render(collect(places))
+    path = tmp_path / "lockstep.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["runs"][0]["difference"] = "cycle 7: irq_o"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    (tmp_path / "faults.json").unlink()  # one of those is not noticed, and comes first
+    page = collect(places)
+    assert "cycle 7: irq_o" in Reader(render.render(page)).text
+    assert _campaigns(page) == ("the netlist differs", "bad")
 
 
 def test_mutants_that_nothing_notices_are_named(tmp_path: Path) -> None:
