@@ -26,7 +26,7 @@ module axi_monitor #(
   localparam logic [1:0] BurstIncr = 2'b01;
   localparam logic [2:0] SizeBeat = 3'd4;
 
-  axi_common_checker u_common (
+  axi_common_monitor u_common (
     .clk_i,
     .rst_ni,
     .asks_i  ({req_i.rd.arvalid, req_i.wr.awvalid, req_i.wr.wvalid}),

@@ -21,7 +21,7 @@ module axil_monitor (
   `CHECKER(u_ar, req_i.arvalid, rsp_i.arready, req_i.araddr)
   `CHECKER(u_r, rsp_i.rvalid, req_i.rready, {rsp_i.rdata, rsp_i.rresp})
 
-  axi_common_checker #(
+  axi_common_monitor #(
     .Bus("AXI4-Lite")
   ) u_common (
     .clk_i,

@@ -136,7 +136,7 @@ def run_program(
     size = -(-size // _PAGE) * _PAGE
     test = BenchTest(inside.__name__, inside.run_program.name, "runs a program", size)
     folder = BUILD / "runs" / configuration.folder.name / name
-    plusargs = ("profile",) if profile else ()
+    plusargs = ("profile=1",) if profile else ()
     job = runner.Job(test, configuration, place=folder, plusargs=plusargs)
     runner.prepare(job)
     memory = Memory.map(folder / "memory.bin")

@@ -30,8 +30,10 @@ def _without_numbers(text: str) -> str:
 
 def test_each_message_of_the_monitors_has_a_breach() -> None:
     """So a check that is added has a scene, and none is there that cannot fail."""
-    texts = [(HDL / name).read_text("utf-8") for name in ("axi_monitor.sv", "axil_monitor.sv")]
-    said = [one for text in texts for one in re.findall(r'"(AXI[^"]*)"', text)]
+    names = ("axi_monitor", "axil_monitor", "axi_common_monitor")
+    *texts, common = ((HDL / f"{name}.sv").read_text("utf-8") for name in names)
+    texts += [common.replace('"%s', f'"{bus}') for bus in ("AXI", "AXI4-Lite")]
+    said = [one for text in texts for one in re.findall(r'"(AXI[^"]* [^"]*)"', text)]
     assert len(said) == 16
     wanted = {_without_numbers(scene.says) for scene in BREACHES.values()}
     for message in said:

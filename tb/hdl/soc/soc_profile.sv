@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a program's cycles go, with +profile: profile.txt in the run's folder gets a line of address,
+// Where a program's cycles go, with +profile=1: profile.txt in the run's folder gets a line of address,
 // how often the instruction there has retired, and cycles. A cycle belongs to the instruction that
 // retires next, those behind the last one to the last one, so that all lines sum up to the run.
 
@@ -20,7 +20,7 @@ module soc_profile (
   logic [31:0] last;
 
   initial begin
-    profile = 1'($test$plusargs("profile"));
+    if (!$value$plusargs("profile=%b", profile)) profile = 1'b0;
     if (!$value$plusargs("run_dir=%s", run_dir)) $fatal(1, "+run_dir=<folder> is missing");
   end
 

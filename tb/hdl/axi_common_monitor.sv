@@ -4,7 +4,7 @@
 // of the clock on, in which a bench's registers become what they are in reset; and no EXOKAY, since
 // nobody asks for exclusive accesses.
 
-module axi_common_checker #(
+module axi_common_monitor #(
   parameter string Bus = "AXI"  // what it is called
 ) (
   input logic clk_i,
