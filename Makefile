@@ -90,7 +90,7 @@ REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "
   $(if $(LIST),--list) $(if $(COV),--cov) $(if $(RESUME),--resume)
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run unit test generate chat profile soc bench bench-docs synth formal lockstep timing ip release oracles quality regress coverage report nightly faults mutation waves lint format gen list clean
+.PHONY: help setup run unit test generate chat profile soc bench bench-docs synth formal lockstep timing power ip release oracles quality regress coverage report nightly faults mutation waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
@@ -190,6 +190,10 @@ lockstep: ## run the netlist of array 4 beside its RTL, every output in every cy
 timing: ## levels of logic of every block and of whole chips, against bars (BLOCKS= names; ECP5=1: on that FPGA, too)
 	@"$$PYTHON" dev/bootstrap.py synth $(if $(ECP5),ecp5)
 	@$(CLI) timing -j "$$JOBS" $(if $(ECP5),--ecp5) "$$BLOCKS"
+
+power: ## energy of a token by engine and format, of a MAC, of an idle row (BLOCKS= engines; MODEL= gpt2-tiny, llama-tiny)
+	@"$$PYTHON" dev/bootstrap.py bench graphs synth
+	@$(CLI) power --model "$$MODEL" $(CHIP) "$$BLOCKS"
 
 ip: ## pack a chip for other tools and a SoC: archive in build/ip (CONFIG=a16)
 	@"$$PYTHON" dev/bootstrap.py ip

@@ -66,15 +66,17 @@ endmodule
 """
 """A memory as registers: paths end at its inputs and begin at its words."""
 
-SCRIPT = f"""
-read_slang --threads 1 --top {{top}} {{parameters}} {{files}}
+READING = f"""
+read_slang --threads 1 {{boxes}}--top {{top}} {{parameters}} {{files}}
 hierarchy -check -top {{top}}
 proc
 flatten
 opt_expr
 opt_clean
 {synth.MEMORIES}memory_map t:$mem_v2 r:WR_PORTS=0 %i
-techmap -autoproc -map {{folder}}/memory.v
+"""
+"""Memories are memories, those that are not written logic; `boxes` are options."""
+MAPPING = f"""
 opt_clean
 booth
 alumacc
@@ -93,6 +95,7 @@ splitnets
 write_json {{folder}}/mapped.json
 """
 """`dc2`, which yosys' own script has, would turn adders that look ahead into long chains."""
+SCRIPT = f"{READING}techmap -autoproc -map {{folder}}/memory.v{MAPPING}"
 
 BUFFERED = """
 read_json {folder}/buffered.json
@@ -153,7 +156,7 @@ def measure(
         raise SynthesisError(f"gates: {lacks}")
     own = synth.place(block, folder)
     files = sources.closure(block.top, paths)
-    text = SCRIPT.format(**synth.words(block, files, own), liberty=LIBERTY)
+    text = SCRIPT.format(**synth.words(block, files, own), liberty=LIBERTY, boxes="")
     timing = TIMING.format(
         liberty=LIBERTY,
         folder=own.relative_to(ROOT),

@@ -28,6 +28,7 @@ DISTRIBUTION = "tessera-npu"
 BARE = "TESSERA_BARE"
 RISCV_GCC = "riscv64-unknown-elf-gcc"
 GDB = "gdb-multiarch"
+OSU018 = "/usr/share/qflow/tech/osu018"
 
 
 def _program(name: str) -> Callable[[], bool]:
@@ -37,6 +38,10 @@ def _program(name: str) -> Callable[[], bool]:
 def _header(name: str) -> Callable[[], bool]:
     text = f"#include <{name}>\n"
     return lambda: _says(["g++", "-E", "-x", "c++", "-"], text) is not None
+
+
+def _file(path: str) -> Callable[[], bool]:
+    return lambda: Path(path).exists()
 
 
 def _has_picolibc() -> bool:
@@ -75,7 +80,9 @@ PACKAGES: Mapping[str, Package] = MappingProxyType(
         "gtkwave": Package("GTKWave", _program("gtkwave")),
         "iverilog": Package("Icarus Verilog", _program("iverilog")),
         "liblz4-dev": Package("lz4.h", _header("lz4.h")),
+        "opensta": Package("OpenSTA", _program("sta")),
         "picolibc-riscv64-unknown-elf": Package("picolibc", _has_picolibc),
+        "qflow-tech-osu018": Package("cells of 180 nm", _file(f"{OSU018}/osu018_stdcells.lib")),
         "xvfb": Package("Xvfb", _program("Xvfb")),
         "zlib1g-dev": Package("zlib.h", _header("zlib.h")),
     }
@@ -83,6 +90,8 @@ PACKAGES: Mapping[str, Package] = MappingProxyType(
 """By the names that apt takes."""
 WAVES = ("zlib1g-dev", "liblz4-dev")
 """What recording waveforms needs."""
+GATES = ("opensta", "qflow-tech-osu018")
+"""What figures in gates need."""
 RISCV = ("gcc-riscv64-unknown-elf", "picolibc-riscv64-unknown-elf")
 """The second of two compilers for firmware."""
 

@@ -23,7 +23,7 @@ COMMANDS = (
     *("waves", "test", "pytest", "build", "run", "operator", "unit", "soc", "firmware"),
     *("bench", "bench-docs", "regress", "coverage", "report"),
     *("cop-sweep", "faults", "mutation", "synth", "formal", "lockstep"),
-    *("timing", "ip", "release", "quality"),
+    *("timing", "power", "ip", "release", "quality"),
     *("lint", "format", "gen"),
 )
 """In the order of the help."""
@@ -108,6 +108,10 @@ def home_of(command: str) -> Home:
             from dev import timing_commands
 
             return timing_commands
+        case "power":
+            from dev.power import power_commands
+
+            return power_commands
         case "ip" | "release":
             from dev.ip import ip_commands
 

@@ -102,6 +102,16 @@ class Configuration:
         return ["-I" + os.path.relpath(HDL, ROOT)]
 
     @property
+    def recorder(self) -> Path | None:
+        """The main program of a model that records waveforms; None: this one does not."""
+        return HDL / "window_main.cpp" if traces(self) else None
+
+    @property
+    def recording(self) -> list[str]:
+        """Arguments of Verilator that a model with a recorder has."""
+        return ["--trace-fst", "--trace-structs"]
+
+    @property
     def inputs(self) -> list[Path]:
         """What Verilator reads: what Python sees, waivers of the design, sources."""
         seen = [HDL / "fast.vlt", *([HDL / "debug.vlt"] if self.kind == "debug" else [])]
@@ -217,8 +227,8 @@ def _verilator_arguments(configuration: Configuration) -> list[str]:
         "-LDFLAGS",
         f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator",
     ]
-    if traces(configuration):
-        arguments += ["--trace-fst", "--trace-structs", "-CFLAGS", f"-I{COCOTB_MAIN.parent}"]
+    if configuration.recorder is not None:
+        arguments += [*configuration.recording, "-CFLAGS", f"-I{COCOTB_MAIN.parent}"]
     if configuration.coverage:
         arguments.append("--coverage-line")
     return arguments
@@ -272,7 +282,7 @@ def _start_afresh_if_changed(folder: Path, recipe: str) -> None:
 def _make_variables(configuration: Configuration, tool: verilator.Verilator) -> list[str]:
     # -O2 takes twice the compiler's time for a model that is no faster.
     variables = [*tool.make_variables, "OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1"]
-    variables.append(f"VM_TRACE={int(traces(configuration))}")
+    variables.append(f"VM_TRACE={int(configuration.recorder is not None)}")
     return variables
 
 
@@ -296,7 +306,7 @@ def _compiled(folder: Path, begun: float) -> str:
 def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> None:
     folder = configuration.folder
     counted = [HDL / "coverage.vlt"] if configuration.coverage else []
-    main = HDL / "window_main.cpp" if traces(configuration) else COCOTB_MAIN
+    main = configuration.recorder or COCOTB_MAIN
     command = [
         *tool.command,
         *_verilator_arguments(configuration),

@@ -228,6 +228,15 @@ REFUSED: list[tuple[list[str], str]] = [
     (["lockstep", "--seed", "0"], "npu lockstep: argument --seed: given '0', allowed whole"),
     (["synth", "nonsense"], "npu: given 'nonsense', allowed "),
     (["timing", "nonsense"], "npu: given 'nonsense', allowed "),
+    (["power", "nonsense"], "npu: given 'nonsense', allowed 'rows', 'array', "),
+    (["power", "--model", "gpt3"], "npu: --model: given 'gpt3', allowed gpt2-tiny, llama-tiny"),
+    (["power", "--weights", "int8,int3"], "npu: --weights: given 'int3', allowed int8, "),
+    (["power", "--config", "a8"], "npu: --config: given 'a8', allowed a16"),
+    (
+        ["power", "--config", "a64"],
+        "npu power: argument --config: given 'a64', allowed a16, a4, a8, a32, a16-int8",
+    ),
+    (["power", "rows", "--page"], "npu: --page: given a part, allowed "),
     (
         ["ip", "--config", "a64"],
         "npu ip: argument --config: given 'a64', allowed a16, a4, a8, a32, a16-int8",
