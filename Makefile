@@ -49,6 +49,7 @@ COUNT ?=
 DRAW ?=
 MUTANTS ?=
 COMMON ?=
+PORT ?=
 ifeq ($(origin JOBS),undefined)
 JOBS := $(shell nproc 2>/dev/null || echo 1)
 endif
@@ -59,7 +60,7 @@ VENV := .venv/bin/python
 # reaches the commands through the environment, as "$$NAME".
 GIVEN := SIM TESTCASE BLOCK BLOCKS PROOF ECP5 RAISE POINTS SEED SEEDS FULL DEBUG CONFIG ARRAY_DIM MODEL PROMPT PROMPTS BATCH SPECULATE QUESTION \
   SYSTEM WEIGHTS ACCEPT_LOSS CONTEXT PROGRAM INPUT TOKENS TEMPERATURE TOP_K ON TIER FILTER LIST COV HOSTILE MEMORY KEEP \
-  COUNT DRAW MUTANTS COMMON DRAFT RESUME CHANGED SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
+  COUNT DRAW MUTANTS COMMON PORT DRAFT RESUME CHANGED SHARD SCHEDULER TOGETHER SKIPPED JOBS PYTHON VENV
 $(foreach name,$(GIVEN),$(eval override $(name) := $$(value $(name))))
 export $(GIVEN)
 # What leads a Python away from its packages, takes its assertions out, or has it compile every file
@@ -90,7 +91,7 @@ REGRESS_OPTIONS = $(if $(SEEDS),--seeds "$$SEEDS") --filter "$$FILTER" --shard "
   $(if $(LIST),--list) $(if $(COV),--cov) $(if $(RESUME),--resume)
 
 .DEFAULT_GOAL := $(if $(TESTCASE),run,help)
-.PHONY: help setup run unit test generate chat profile soc bench bench-docs synth formal lockstep timing power ip release oracles quality regress coverage report nightly faults mutation waves lint format gen list clean
+.PHONY: help setup run unit test generate chat profile soc bench bench-docs synth formal lockstep timing power fpga ip release oracles quality regress coverage report nightly faults mutation waves lint format gen list clean
 
 help: ## show this list
 	@echo "usage: make [SIM=verilator] TESTCASE=name[,name...]   or   make TARGET"
@@ -194,6 +195,10 @@ timing: ## levels of logic of every block and of whole chips, against bars (BLOC
 power: ## energy of a token by engine and format, of a MAC, of an idle row (BLOCKS= engines; MODEL= gpt2-tiny, llama-tiny)
 	@"$$PYTHON" dev/bootstrap.py bench graphs synth
 	@$(CLI) power --model "$$MODEL" $(CHIP) "$$BLOCKS"
+
+fpga: ## a chip on an ECP5 board: self test over the simulated UART, bitstream, clock (CONFIG=a4; PORT=/dev/ttyUSB1: self test there)
+	@"$$PYTHON" dev/bootstrap.py $(if $(PORT),,synth ecp5)
+	@$(CLI) fpga $(CHIP) --port "$$PORT"
 
 ip: ## pack a chip for other tools and a SoC: archive in build/ip (CONFIG=a16)
 	@"$$PYTHON" dev/bootstrap.py ip

@@ -6,14 +6,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 from dev import lint_contracts, lint_docs, lint_modes, wiring
+from dev.fpga import boards
 from spec.configurations import CHIPS
-from spec.paths import GENERATED, HDL, ROOT, RTL
+from spec.paths import FPGA, GENERATED, HDL, ROOT, RTL
 from tb.run import machine, sources, verilator
 from tb.run.build import Configuration
 
@@ -54,15 +55,24 @@ GENERATORS = {
 """Modules that write what is generated, by what that is."""
 
 
-def slang_findings(configuration: Configuration) -> list[str]:
-    """Return what slang has to say about `npu_top`, elaboration and analysis."""
+def slang_findings(
+    configuration: Configuration, top: str = "npu_top", files: Sequence[Path] = ()
+) -> list[str]:
+    """Return what slang has to say about a top, elaboration and analysis.
+
+    Args:
+        configuration: of the chip.
+        top: `npu_top`, or another one that has no parameters of a configuration.
+        files: its sources, those of the chip if there are none.
+    """
     import pyslang
     from pyslang.driver import Driver
 
     driver = Driver()
     driver.addStandardArgs()
-    words = ["slang", "--top", "npu_top", *configuration.parameters, "-Wextra"]
-    command = " ".join([*words, *map(str, sources.rtl_sources())])
+    parameters = [] if files else configuration.parameters
+    words = ["slang", "--top", top, *parameters, "-Wextra"]
+    command = " ".join([*words, *map(str, files or sources.rtl_sources())])
     if not (driver.parseCommandLine(command) and driver.processOptions()):
         return ["slang does not understand its command line"]
     if not driver.parseAllSources():
@@ -89,13 +99,15 @@ def slang_findings(configuration: Configuration) -> list[str]:
         and not ("[-Wunused-" in line and "npu_cmd_pkg.sv" in line and not chip.scratch_bytes)
         # Nor does one without coprocessor have its units.
         and not ("[-Wunused-" in line and "rtl/cop/npu_cop_" in line and not chip.cop_sources)
+        # What stands for a PLL uses few of its pins and parameters.
+        and not ("[-Wunused-" in line and "fpga/EHXPLLL.sv" in line)
         # Nor one without narrow formats the arithmetic of their side bytes.
         and not ("[-Wunused-" in line and "npu_gemm_pkg.sv" in line and not chip.narrow_formats)
     ]
 
 
 def _hdl() -> list[str]:
-    return [str(path) for folder in (RTL, HDL) for path in sorted(folder.rglob("*.sv"))]
+    return [str(path) for folder in (RTL, FPGA, HDL) for path in sorted(folder.rglob("*.sv"))]
 
 
 def _command(arguments: list[str], environment: dict[str, str] | None = None) -> list[str]:
@@ -117,6 +129,13 @@ def _verilator(configuration: Configuration) -> list[str]:
     arguments = [*tool.command, "--lint-only", "-Wall", "--top-module", "npu_top"]
     arguments += [*configuration.parameters, *configuration.options, *map(str, files)]
     return _command(arguments, tool.environment)
+
+
+def _verilator_of_board() -> list[str]:
+    tool = verilator.find()
+    files = [*boards.waivers(), *boards.board_sources()]
+    arguments = [*tool.command, "--lint-only", "-Wall", "--top-module", boards.TOP]
+    return _command([*arguments, *map(str, files)], tool.environment)
 
 
 def _bench(configuration: Configuration) -> list[str]:
@@ -144,6 +163,9 @@ def checks() -> list[tuple[str, Callable[[], list[str]]]]:
         configuration = Configuration(chip=chip)
         found.append((f"verilator -Wall, {chip.name}", partial(_verilator, configuration)))
         found.append((f"slang, {chip.name}", partial(slang_findings, configuration)))
+    board = partial(slang_findings, Configuration(chip=boards.CHIP), boards.TOP)
+    found.append(("verilator -Wall, board", _verilator_of_board))
+    found.append(("slang, board", lambda: board(boards.board_sources())))
     found.append(("bench of the chip", partial(_bench, Configuration())))
     for model in machine.models():
         found.append((f"machine of {model.core} and chip", partial(_bench, model)))

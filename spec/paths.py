@@ -9,6 +9,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("dev", "golden", "npu", "spec", "tb", "tessera", "weights")
 """Folders of Python packages, but for the tests."""
 RTL = ROOT / "rtl"
+FPGA = ROOT / "fpga"
+"""SystemVerilog around the chip on a board; no part of the chip."""
 REGS = ROOT / "spec" / "regs"
 HDL = ROOT / "tb" / "hdl"
 DOCS = ROOT / "docs"

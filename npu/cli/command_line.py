@@ -23,7 +23,7 @@ COMMANDS = (
     *("waves", "test", "pytest", "build", "run", "operator", "unit", "soc", "firmware"),
     *("bench", "bench-docs", "regress", "coverage", "report"),
     *("cop-sweep", "faults", "mutation", "synth", "formal", "lockstep"),
-    *("timing", "power", "ip", "release", "quality"),
+    *("timing", "power", "fpga", "ip", "release", "quality"),
     *("lint", "format", "gen"),
 )
 """In the order of the help."""
@@ -112,6 +112,11 @@ def home_of(command: str) -> Home:
             from dev.power import power_commands
 
             return power_commands
+
+        case "fpga":
+            from dev.fpga import fpga_commands
+
+            return fpga_commands
         case "ip" | "release":
             from dev.ip import ip_commands
 

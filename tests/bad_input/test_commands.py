@@ -237,6 +237,25 @@ REFUSED: list[tuple[list[str], str]] = [
         "npu power: argument --config: given 'a64', allowed a16, a4, a8, a32, a16-int8",
     ),
     (["power", "rows", "--page"], "npu: --page: given a part, allowed "),
+    (["fpga", "--config", "a64"], "npu: given 'a64', allowed a4, a8: chips for a board"),
+    (["fpga", "--config", "a16"], "npu: given 'a16', allowed a4, a8: chips for a board"),
+    (
+        ["fpga", "--port", "/dev/null"],
+        "npu: port: given /dev/null, allowed a serial port",
+    ),
+    (
+        ["fpga", "--port", "nowhere"],
+        "npu: port: given nowhere, allowed a serial port: No such file or directory",
+    ),
+    (
+        ["fpga", "--port", "/dev/null", "--page"],
+        "npu: --page: given with --port, allowed for the simulated board only",
+    ),
+    (
+        ["fpga", "--self-test", "--unrouted"],
+        "npu: --unrouted: given with --self-test, allowed without",
+    ),
+    (["fpga", "now"], "npu: unrecognized arguments: now"),
     (
         ["ip", "--config", "a64"],
         "npu ip: argument --config: given 'a64', allowed a16, a4, a8, a32, a16-int8",

