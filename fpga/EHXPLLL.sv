@@ -10,12 +10,19 @@ module EHXPLLL #(
   parameter string CLKOP_ENABLE = "ENABLED",
   parameter string FEEDBK_PATH = "CLKOP"
 ) (
-  input  logic CLKI,   // clock in
-  input  logic CLKFB,  // clock that is kept in step with it
-  input  logic RST,    // begins again
-  input  logic STDBY,  // stands still
+  input logic CLKI,  // clock in
+  input logic CLKFB,  // clock that is kept in step with it
+  input logic RST,  // begins again
+  input logic STDBY,  // stands still
+  input logic PHASESEL0,  // of moving its phase, which nobody does
+  input logic PHASESEL1,
+  input logic PHASEDIR,
+  input logic PHASESTEP,
+  input logic PHASELOADREG,
+  input logic PLLWAKESYNC,
+  input logic ENCLKOP,  // gates it
   output logic CLKOP,  // clock out
-  output logic LOCK    // it is steady
+  output logic LOCK  // it is steady
 );
 
   assign CLKOP = CLKI;

@@ -30,20 +30,30 @@ module npu_board_evn #(
 
   logic clk, locked, irq;
 
+  // Filters and charge pump as `ecppll` of Project Trellis chooses them for this oscillator.
+  (* FREQUENCY_PIN_CLKI = "12", ICP_CURRENT = "12", LPF_RESISTOR = "8" *)
+  (* MFG_ENABLE_FILTEROPAMP = "1", MFG_GMCREF_SEL = "2" *)
   EHXPLLL #(
     .CLKI_DIV(1),
     .CLKFB_DIV(Times),
     .CLKOP_DIV(Divided),
-    .CLKOP_CPHASE(Divided - 1),
+    .CLKOP_CPHASE(Divided / 2 - 1),
     .CLKOP_ENABLE("ENABLED"),
     .FEEDBK_PATH("CLKOP")
   ) u_pll (
-    .CLKI (clk_12_i),
-    .CLKFB(clk),
-    .RST  (1'b0),
-    .STDBY(1'b0),
-    .CLKOP(clk),
-    .LOCK (locked)
+    .CLKI        (clk_12_i),
+    .CLKFB       (clk),
+    .RST         (1'b0),
+    .STDBY       (1'b0),
+    .PHASESEL0   (1'b0),
+    .PHASESEL1   (1'b0),
+    .PHASEDIR    (1'b1),
+    .PHASESTEP   (1'b1),
+    .PHASELOADREG(1'b1),
+    .PLLWAKESYNC (1'b0),
+    .ENCLKOP     (1'b0),
+    .CLKOP       (clk),
+    .LOCK        (locked)
   );
 
   npu_board #(

@@ -16,6 +16,7 @@ from spec.paths import BUILD, ROOT
 
 REPORT = BUILD / "reports" / "fpga.json"
 PAGE = ROOT / "docs" / "fpga.md"
+CHIP = "npu_top"
 
 
 @dataclass(frozen=True)
@@ -121,16 +122,16 @@ def _table(heads: Sequence[str], left: int, rows: Sequence[Sequence[str]]) -> st
 
 
 def modules_table(report: FpgaReport) -> str:
-    """Return what the board needs of the device by module, largest first."""
-    rows = [
-        (one.module, *(f"{number:,}" for number in _cells(one)))
-        for one in report.modules
-        if not one.module.startswith("npu_memory")
-    ]
+    """Return what the board needs by module, largest first, and what the device has."""
+    by_name = {one.module: _cells(one) for one in report.modules}
+    whole, chip = by_name[boards.INNER], by_name[CHIP]
+    around = [f"{all_ - inner:,}" for all_, inner in zip(whole, chip, strict=True)]
+    rows = [(one.module, *(f"{number:,}" for number in _cells(one))) for one in report.modules]
     has = boards.DEVICE
-    device = ("LFE5UM5G-85F", *(f"{n:,}" for n in (has.lut4, has.lut4, has.multipliers)))
-    heads = ("module", "LUT4", "FF", "multipliers", "block RAM")
-    return _table(heads, 1, [*rows, (*device, f"{has.block_rams:,}")])
+    # Each LUT has a flip-flop beside it.
+    device = [f"{number:,}" for number in (has.lut4, has.lut4, has.multipliers, has.block_rams)]
+    rows += [("memory, bridge and UART", *around), ("the device has", *device)]
+    return _table(("module", "LUT4", "FF", "multipliers", "block RAM"), 1, rows)
 
 
 def _cells(one: ecp5.MappedModule) -> tuple[int, int, int, int]:
