@@ -10,9 +10,9 @@ module npu_board_evn #(
   parameter int unsigned FifoKiB = 4,
   parameter int unsigned NormMax = 128,
   parameter int unsigned MemoryKiB = 128,
-  parameter int unsigned Divisor = 48,
+  parameter int unsigned Divisor = 36,
   parameter int unsigned IdleCycles = 1 << 23,
-  parameter int unsigned Times = 4  // clock of everything, in 12 MHz: 2 to 8
+  parameter int unsigned Times = 3  // clock of everything, in 12 MHz: 2 to 8
 ) (
   input  logic       clk_12_i,   // 12 MHz
   input  logic       rst_ni,     // push button, active low; asynchronous

@@ -48,7 +48,7 @@ class Board:
     fifo_kib: int = 4
     norm_max: int = 128
     memory_kib: int = 128
-    times: int = 4
+    times: int = 3
     baud: int = BAUD
 
     @property
