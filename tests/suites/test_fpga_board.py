@@ -14,12 +14,13 @@ import pytest
 
 from dev.fpga import boards, self_test, simulation
 from golden.session import generate
+from npu.asm import assemble
 from npu.compiler import compile_model
 from npu.driver.chip import Chip
 from npu.driver.errors import BusError, RequestError
 from npu.driver.serial_bus import SerialBus, SerialPort
 from npu.planner.placement import Placement
-from spec.regs import SEQ_BASE, SeqReg
+from spec.regs import SEQ_BASE, SeqReg, StartState
 from tb.run import build
 from weights.synthetic import random_gpt2, shape_of
 
@@ -127,6 +128,27 @@ def test_the_host_reads_while_the_chip_runs(bus: SerialBus) -> None:
         return [int(i) for i in np.frombuffer(bus.read_memory(plan.tokens, 64), "<u4")]
 
     assert asyncio.run(run()) == generate(model, [3], 16)
+
+
+def test_a_store_of_five_bytes(bus: SerialBus) -> None:
+    """Leaves those beside them as they were."""
+    text = """
+        DMA_LOAD dst=0 off=0 M=1 N=16 b=0
+        BARRIER ld
+        DMA_STORE dst=0 off=0 M=1 N=5 b=1
+        END
+    """
+    image = assemble(text, limits=BOARD.limits).image()
+    bus.write_memory(0, image)
+    bus.write_memory(0x1000, bytes(range(1, 17)))
+    bus.write_memory(0x2000, b"\xff" * 32)
+    start = StartState(0, len(image) // 16, bases=(0x1000, 0x2000, *[0] * 6))
+
+    async def run() -> None:
+        await (await Chip.connect(bus)).execute(start)
+
+    asyncio.run(run())
+    assert bus.read_memory(0x2000, 32) == bytes(range(1, 6)) + b"\xff" * 27
 
 
 def test_a_swapped_byte_is_seen(tmp_path: Path) -> None:
