@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import cocotb
+from cocotb.triggers import ClockCycles
 
 from golden.coprocessor import FaultCode
 from spec.isa.coprocessor import COP_INSTRUCTIONS, CopOp, encode
 from spec.regs.generated import CopReg
-from tb.bench.bursts import PAGE
+from tb.bench.bursts import PAGE, ReadBursts
 from tb.bench.dut import Dut
 from tb.bench.knobs import Knobs
 from tb.bench.memory_regions import OPEN, RegionRegisters
@@ -32,6 +33,10 @@ ERRING = BORDER - 0x400
 CLOSED = RegionRegisters(BORDER, (1 << 32) - 1, False, False)
 PATIENCE = 800
 """Limit of waits, in cycles: longer than a DRAM takes to refresh."""
+AHEAD, LONG = 64, 1 << 14
+"""Words of an operand that are read ahead, and elements of a long one."""
+NEAR = 0x200
+"""Bytes of it in front of the first that fails."""
 SHORT = 300
 """Longer than each wait of a slow memory, shorter than it takes for a burst."""
 RELU = Offer(encode(CopOp.RELU, 1, 2), (5, 0, 0))
@@ -134,6 +139,26 @@ async def test_cop_faults_denied(dut: Dut) -> None:
         above = RegionRegisters(BORDER, (1 << 32) - 1, written, False)
         await session.set_regions((below, above))
         await _expect(session, strike, FaultCode.DENIED)
+
+
+@cocotb.test
+async def test_cop_faults_ask_for_no_more(dut: Dut) -> None:
+    """The other operand of an element that may not be read is not read to its end."""
+    session = await CopSession.start(dut)
+    await _fill(session)
+    below = RegionRegisters(0, BORDER - 1, True, True)
+    await session.set_regions((below, CLOSED))
+    await session.write(CopReg.LIMIT, 0)
+    asked = ReadBursts(dut)
+    first, other = BORDER - NEAR, BORDER - 4 * LONG
+    for addresses in ((first, other), (other, first)):
+        asked.bursts.clear()
+        await session.run(Offer(encode(CopOp.VMAC, 10, 11, 12), (*addresses, LONG)))
+        await ClockCycles(dut.clk, LONG)
+        assert session.model.fault is not None
+        words = sum(burst.beats for burst in asked.bursts if burst.address < first)
+        assert 0 < words <= NEAR // 16 + AHEAD, f"{words} words of an operand"
+        await session.clear()
 
 
 @cocotb.test
