@@ -294,6 +294,8 @@ class HostileRun:
                 await reset(bench.dut, int(bench.random.integers(1, 6)))
                 return what
             await command(bench, "ABORT" if what == "ABORT" else "SOFT_RESET")
+            # A program that ended in the cycle of the command is reported when this is answered.
+            await ClockCycles(bench.dut.clk, 2)
             if what == "SOFT_RESET" and not int(bench.dut.irq.value):
                 return what
         ended = await _ends_within(bench, LIMIT)
