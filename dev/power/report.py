@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from dev import marked_page
+from dev.power.engines import ENGINES
 from dev.power.measure import IDLE_MOST, EngineFigures, RowFigures, Spent, Stated
 from dev.power.token import Token
 from dev.timing_report import table
@@ -173,8 +174,12 @@ def row_text(row: RowFigures) -> str:
 
 
 def token_lines(report: PowerReport) -> list[str]:
-    """Return a line for each token: its energy with that of SRAM and memory, and by the MAC."""
+    """Return a line for each token: its energy with that of SRAM and memory, and by the MAC.
+
+    Of some engines it is not the chip's, and no MAC is divided by it.
+    """
     lines = []
+    whole = len(report.engines) == len(ENGINES)
     for word, token in report.tokens.items():
         spent = [one.tokens[word] for one in report.engines]
         on_chip = [one for one in report.stated[word] if one.name != "memory"]
@@ -189,8 +194,10 @@ def token_lines(report: PowerReport) -> list[str]:
         )
         macs = token.figures.macs
         lines.append(
-            f"{word}: {token.cycles:,} cycles, {macs:,} MACs; chip {chip:,.0f} nJ "
-            f"({least:,.0f} to {most:,.0f}), {chip * 1000 / macs:.0f} pJ a MAC"
+            f"{word}: {token.cycles:,} cycles, {macs:,} MACs; "
+            + ("chip" if whole else "memories and these engines")
+            + f" {chip:,.0f} nJ ({least:,.0f} to {most:,.0f})"
+            + f", {chip * 1000 / macs:.0f} pJ a MAC" * whole
         )
     return lines
 
