@@ -20,7 +20,7 @@ TOP = "npu_board_evn"
 INNER = "npu_board"
 PINS = HOME / f"{TOP}.lpf"
 PLL = "EHXPLLL"
-"""A cell of the device; `fpga/ehxplll.sv` stands for it in a simulator."""
+"""A cell of the device; `fpga/EHXPLLL.sv` stands for it in a simulator."""
 CRYSTAL = 12
 """MHz of the board's clock."""
 
