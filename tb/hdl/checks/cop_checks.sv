@@ -17,6 +17,26 @@ bind npu_cop_mem axi_checker u_check (
 `STREAM(npu_cop_writer, u_check_group, group_i.valid, ready_o, group_i, drop_i)
 `STREAM(npu_cop_writer, u_check_word, write_o.valid, write_i.ready, write_o,
         drop_i || range_i.start)
+bind npu_cop_reader cop_range_checker u_check_range (
+  .clk_i,
+  .rst_ni,
+  .range_i,
+  .asks_i  (read_o.valid),
+  .taken_i (read_i.ready),
+  .group_i (1'b0),
+  .eights_i(1'b0),
+  .size_i  ('0)
+);
+bind npu_cop_writer cop_range_checker u_check_range (
+  .clk_i,
+  .rst_ni,
+  .range_i,
+  .asks_i (1'b0),
+  .taken_i(1'b0),
+  .group_i(group_i.valid),
+  .eights_i,
+  .size_i
+);
 `STREAM(npu_cop_func, u_check, valid_o, ready_i, y_o, clear_i)
 `STREAM(npu_cop_lane, u_check, valid_o, ready_i, y_o, clear_i)
 `STREAM(npu_cop_root, u_check, valid_o, ready_i, y_o, clear_i)

@@ -39,8 +39,9 @@ module formal_cop_reader
 
   always_comb begin
     assume (begun_q || !rst_ni);
-    assume (range_i.bytes != '0 && range_i.bytes <= CountBits'(1 << 20));  // at most 1 MiB
-    assume (!read_i.ready || read.valid);  // of a burst that is offered (formal_cop_mem)
+    // Range_A and Offered_A of cop_range_checker
+    assume (!range_i.start || range_i.bytes != '0 && range_i.bytes <= CountBits'(1 << 20));
+    assume (!read_i.ready || read.valid);
     if (begun_q && rst_ni) begin
       // While there is something to ask for, it is at least a word.
       InBlock_A :

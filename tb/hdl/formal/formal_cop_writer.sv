@@ -76,7 +76,7 @@ module formal_cop_writer
 
   always_comb begin
     assume (begun_q || !rst_ni);
-    assume (size_i >= 4'd1 && size_i <= (eights_i ? 4'd8 : 4'd4));
+    assume (!group_i.valid || size_i != '0 && size_i <= (eights_i ? 4'd8 : 4'd4));  // Size_A
     if (begun_q && rst_ni) begin
       OnlyAllowed_A :
       assert ((!write.valid || write.word != word_q || was_allowed_q) && ahead && this_one &&
