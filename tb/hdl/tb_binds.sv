@@ -191,3 +191,8 @@ bind npu_cop trace_probe #(
   }
   )
 );
+
+bind npu_memory residue_probe #(
+  .DataT(DataT),
+  .Rows (Rows)
+) u_residue (.mem_i(mem_q));

@@ -213,6 +213,10 @@ package tb_pkg;
     StateEnd = 4'd15  // END waits for the engines
   } state_e;
 
+  // For residue_probe: its rising edge asks for what memories hold, to be added to the file
+  logic residue;
+  string residue_file;
+
   function automatic logic [31:0] next_random(logic [31:0] state);
     logic [31:0] x;
     x = (state == '0) ? 32'h9e37_79b9 : state;

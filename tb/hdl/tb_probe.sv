@@ -324,6 +324,7 @@ module tb_probe #(
     string run_dir;
     if (!$value$plusargs("run_dir=%s", run_dir)) $fatal(1, "+run_dir=<folder> is missing");
     tb_open(run_dir, SramKiB * 1024);
+    tb_pkg::residue_file = {run_dir, "/residue.txt"};
   end
 
   always @(posedge sync_i) tb_flush();

@@ -203,6 +203,8 @@ module tb_top #(
   logic [31:0] last_dispatched;
   logic barrier_wait;
   logic sync = 1'b0;  // on a rising edge SRAM is copied out and the logs are flushed
+  logic residue = 1'b0;  // on a rising edge what all memories hold is written down
+  assign tb_pkg::residue = residue;
 
   logic started;
   logic core_rst_n;
