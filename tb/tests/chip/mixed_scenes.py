@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random work for all front doors of the chip at once: a program, the ring, the coprocessor.
 
-Each has a piece of memory of its own, so that the order in which they come to the bus does not
-matter: one model of the chip executes them one after the other.
+The program is a random one or that of a random graph. Each door has a piece of memory of its own,
+so that the order in which they come to the bus does not matter: one model of the chip executes them
+one after the other.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from golden.command.model import ModelBus
 from golden.coprocessor import Coprocessor
 from golden.machine import StartState
 from npu.driver.chip import start_accesses
+from spec.isa.operands import Limits
 from spec.regs import CHIP_BASE, CHIP_FIELDS, SEQ_BASE, SEQ_FIELDS, ChipReg, CmdOp, CmdReg
 from spec.regs.generated import CopReg, SeqReg
-from tb.bench.environment import PROGRAM, Bench, reset
+from tb.bench import graph_coverage
+from tb.bench.environment import Bench, reset
 from tb.bench.knobs import Knobs
 from tb.bench.offers import Offer, OfferPlayer
 from tb.bench.scenes import Keep, chosen, names_of
@@ -34,10 +37,13 @@ from tb.command.random_descriptors import Maker
 from tb.cop.cop_memory import CopMemory
 from tb.cop.cop_session import CopSession
 from tb.cop.random_offers import MANNERS, OfferMaker, Pieces, describe
-from tb.stimulus.dependent_programs import BASES, Dependent, Draft, Surroundings, draw
+from tb.stimulus.dependent_programs import Dependent, Draft, Surroundings, draw
+from tb.tests.chip.scene_graphs import SceneGraph, draw_graph
 
 CASES, DESCRIPTORS, OFFERS = 12, 10, 25
 """Most parts of a scene: cases of its program, descriptors, instructions of the coprocessor."""
+GRAPHS = 0.2
+"""Share of the scenes whose program comes from a graph."""
 TOGETHER = 3
 """Descriptors that are put into the ring at once."""
 LIMIT = 300_000
@@ -50,7 +56,8 @@ class MixedScene:
     """What the three doors are given.
 
     Attributes:
-        draft: of the program; without cases there is none.
+        draft: of the program; without cases there is none, or that of the graph.
+        graph: what the program was compiled from, None for another one or none.
         launched: the program is started by the ring, else by registers.
         descriptors: for the ring.
         offers: for the coprocessor.
@@ -60,6 +67,7 @@ class MixedScene:
     """
 
     draft: Draft
+    graph: SceneGraph | None
     launched: bool
     descriptors: Sequence[DescriptorWords]
     offers: Sequence[Offer]
@@ -72,6 +80,7 @@ class MixedScene:
         """Names of all parts, as KEEP= takes them."""
         return [
             *self.draft.names,
+            *(self.graph.names if self.graph else ()),
             *names_of("r", self.descriptors),
             *names_of("c", self.offers),
         ]
@@ -81,21 +90,28 @@ class MixedScene:
         return replace(
             self,
             draft=self.draft.keeping(keep),
+            graph=self.graph.keeping(keep) if self.graph else None,
             descriptors=chosen("r", self.descriptors, keep),
             offers=chosen("c", self.offers, keep),
         )
 
 
-def draw_mixed(random: np.random.Generator, around: Surroundings, scratch_bytes: int) -> MixedScene:
+def draw_mixed(
+    random: np.random.Generator, around: Surroundings, limits: Limits, scratch_bytes: int
+) -> MixedScene:
     """Return a random scene.
 
     Args:
         random: the generator.
         around: chip, memory and SRAM; lists of rows are put into its memory.
+        limits: sizes of the chip, for graphs.
         scratch_bytes: size of the command port's scratchpad.
     """
-    loop = bool(random.integers(2))
-    program = draw(random, around, loop=loop, cases=int(random.integers(3, CASES + 1)))
+    graph = draw_graph(random, limits) if random.random() < GRAPHS else None
+    draft = Draft((), None, {})
+    if graph is None:
+        loop = bool(random.integers(2))
+        draft = draw(random, around, loop=loop, cases=int(random.integers(3, CASES + 1))).draft
     maker = Maker(random, scratch_bytes)
     descriptors = [
         maker.plain(SCALARS[int(random.integers(len(SCALARS)))], TileWords())
@@ -109,7 +125,8 @@ def draw_mixed(random: np.random.Generator, around: Surroundings, scratch_bytes:
     )
     made = offers.list(int(random.integers(1, OFFERS + 1)))
     return MixedScene(
-        program.draft,
+        draft,
+        graph,
         bool(random.random() < 0.3),
         descriptors,
         made,
@@ -206,6 +223,9 @@ async def run_mixed(bench: Bench, scene: MixedScene, program: Dependent) -> bool
     await reset(bench.dut)
     await bench.set_knobs(scene.knobs)
     start = bench.load(program.words, program.stream, **scene.draft.registers)
+    if scene.graph is not None:
+        scene.graph.stage(bench.memory)
+        start = scene.graph.start
     for address, data in scene.pieces.items():
         bench.memory.stage(address, data)
     doors = await _Doors.open(bench, scene.knobs)
@@ -214,10 +234,11 @@ async def run_mixed(bench: Bench, scene: MixedScene, program: Dependent) -> bool
     if scene.offers:
         doors.cop.player.begin(scene.offers)
     descriptors = list(scene.descriptors)
-    if scene.draft.cases:
+    if scene.draft.cases or scene.graph is not None:
         await doors.start_program(start)
         if scene.launched:
-            words = launch(PROGRAM, start.ucode_len, base0=BASES[0], base1=BASES[1], pos=start.pos)
+            place, length, pos = start.ucode_base, start.ucode_len, start.pos
+            words = launch(place, length, base0=start.bases[0], base1=start.bases[1], pos=pos)
             descriptors.insert(len(descriptors) // 2, words)
         else:
             await doors.command.bus.write32(SEQ_BASE + SeqReg.CTRL, _START)
@@ -227,6 +248,9 @@ async def run_mixed(bench: Bench, scene: MixedScene, program: Dependent) -> bool
     doors.cop.check(scene.offers, answers)
     await doors.cop.compare()
     await doors.command.compare()
+    if scene.graph is not None:
+        scene.graph.check(bench.memory)
+        bench.add_hits(graph_coverage.samples(scene.graph.graph))
     return together
 
 
@@ -235,7 +259,7 @@ def describe_mixed(scene: MixedScene, program: Dependent) -> str:
     return "\n".join(
         [
             f"; a program that {'the ring' if scene.launched else 'the host'} starts",
-            program.text().rstrip(),
+            scene.graph.text() if scene.graph else program.text().rstrip(),
             *(f"descriptor {one}" for one in scene.descriptors),
             *(f"instruction {describe(one)}  {one}" for one in scene.offers),
             f"LIMIT={scene.limit}; memory: {scene.knobs.unusual}",

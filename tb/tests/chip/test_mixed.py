@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """All front doors at once: a random program, random descriptors, a random list of instructions.
 
-The program, which the ring may launch, uses every engine, weight format and the K/V cache; ring and
-coprocessor work beside it on a memory that is often hostile. Registers, scratchpad, SRAM, memory,
-and each answer of the coprocessor are compared with the model of the whole chip.
+The program, which the ring may launch, uses every engine, weight format and the K/V cache, or is
+that of a random graph; ring and coprocessor work beside it on a memory that is often hostile.
+Registers, scratchpad, SRAM, memory, and each answer of the coprocessor are compared with the model
+of the whole chip; what a graph gives is compared with golden as well.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ async def test_mixed(dut: Dut) -> None:
     for keep in scenes:
         random = np.random.default_rng((int(cocotb.RANDOM_SEED), keep.scene))
         around = Surroundings(bench.config, Memory(bench.memory.snapshot()), await bench.sync())
-        whole = draw_mixed(random, around, scratch_bytes)
+        whole = draw_mixed(random, around, bench.limits, scratch_bytes)
         scene = whole.keeping(keep)
         bench.memory.data[:] = around.memory.data  # with what the program has staged
         program = complete(around, scene.draft)
