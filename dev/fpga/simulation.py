@@ -13,7 +13,7 @@ from dev.fpga import boards
 from npu import optional
 from npu.commands import progress
 from npu.driver.serial_bus import BAUD, LONGEST, SerialBus, SerialPort
-from spec.paths import BUILD, ROOT
+from spec.paths import BUILD
 from tb.run import build, digest, sources, verilator
 
 MAIN = boards.HOME / "board_main.cpp"
@@ -64,26 +64,12 @@ def build_board(
     jobs = f"-j{len(os.sched_getaffinity(0))}"
     cached = ["OBJCACHE=ccache"] if optional.has("ccache") else []
     with progress.step(f"building {own.name} (1 minute)"):
-        _run(command, tool.environment, "verilator")
+        build.called(command, "verilator", tool.environment)
         make = ["make", "-C", str(own), "-f", f"{PREFIX}.mk", jobs, *cached, *variables]
         clean = {"MAKEFLAGS": "", "MAKELEVEL": "", "MFLAGS": ""}
-        _run(make, {**tool.environment, **clean}, "compiling the board")
+        build.called(make, "compiling the board", {**tool.environment, **clean})
     stamp.write_text(key, encoding="utf-8")
     return binary
-
-
-def _run(command: list[str], environment: Mapping[str, str], what: str) -> None:
-    run = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if run.returncode:
-        raise build.BuildError(f"{what} failed:\n{run.stdout.strip()[-6000:]}")
 
 
 @contextmanager

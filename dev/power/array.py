@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 from dev import yosys
-from dev.yosys import SynthesisError
 from npu.commands import progress
-from spec.paths import BUILD, ROOT
-from tb.run import sources, verilator
+from spec.paths import BUILD
+from tb.run import build, sources, verilator
 
 BENCH = Path(__file__).with_name("array_bench.sv")
 FOLDER = BUILD / "power" / "array-bench"
@@ -25,7 +22,7 @@ def run(*, idle: bool) -> Path:
 
     Raises:
         VerilatorError: there is none.
-        SynthesisError: the bench cannot be built, or fails.
+        BuildError: the bench cannot be built, or fails.
     """
     place = FOLDER / ("idle" if idle else "gaussian")
     place.mkdir(parents=True, exist_ok=True)
@@ -38,27 +35,14 @@ def run(*, idle: bool) -> Path:
         command += ["--trace-underscore", "--trace-max-array", "256", "--trace-max-width", "4096"]
         command += ["-DSYNTHESIS", "-Wno-fatal", "--top-module", BENCH.stem, "-Mdir", str(FOLDER)]
         command += ["--timescale", "1ns/1ns", "-o", binary.name, *map(str, files)]
-        _called(command, ROOT, tool.environment)
+        build.called(command, "verilator", tool.environment)
         make = ["make", "-C", str(FOLDER), "-f", f"V{BENCH.stem}.mk", "-j2", "OPT_FAST=-O1"]
         clean = {"MAKEFLAGS": "", "MAKELEVEL": "", "MFLAGS": ""}
-        _called([*make, *tool.make_variables], ROOT, tool.environment | clean)
+        build.called([*make, *tool.make_variables], "compiling the array", tool.environment | clean)
         return {"built": True}
 
     with progress.step("building the array alone"):
         yosys.kept(FOLDER / "result.json", yosys.digest(Path(__file__).read_text(), files), make)
-    _called([str(binary), f"+cycles={CYCLES}", f"+idle={int(idle)}"], place, {})
+    command = [str(binary), f"+cycles={CYCLES}", f"+idle={int(idle)}"]
+    build.called(command, "running the array", {}, place)
     return place / "toggles.saif"
-
-
-def _called(command: list[str], place: Path, environment: dict[str, str]) -> None:
-    done = subprocess.run(
-        command,
-        cwd=place,
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise SynthesisError(f"{Path(command[0]).name}:\n{done.stdout.strip()[-3000:]}")

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,7 +143,7 @@ def generate(*, anew: bool = False) -> None:
     if not anew and stamp.exists() and stamp.read_text(encoding="utf-8") == _digest_of_generated():
         return
     for module in ("spec.isa.generate", "spec.regs.generate"):
-        _run([sys.executable, "-m", module], f"python -m {module}", {})
+        called([sys.executable, "-m", module], f"python -m {module}", {})
     stamp.write_text(_digest_of_generated(), encoding="utf-8")
 
 
@@ -166,10 +166,17 @@ def _digest_of_generated() -> str:
     return digest.of(names, (), [ROOT / "constraints.txt", *files])
 
 
-def _run(command: list[str], what: str, environment: dict[str, str]) -> str:
+def called(
+    command: Sequence[str], what: str, environment: Mapping[str, str], place: Path = ROOT
+) -> str:
+    """Run a tool to its end in a folder; return what it has printed.
+
+    Raises:
+        BuildError: it failed; says what it was to do, and why it did not.
+    """
     run = subprocess.run(
         command,
-        cwd=ROOT,
+        cwd=place,
         env={**os.environ, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -292,7 +299,7 @@ def _make(folder: Path, arguments: list[str], what: str, tool: verilator.Verilat
     environment = {**tool.environment, **clean, **_CACHE_OF_ALL_CLONES}
     # No part of what makes a model another one: it may come and go.
     cached = ["OBJCACHE=ccache"] if optional.has("ccache") else []
-    return _run(["make", "-C", str(folder), *cached, *arguments], what, environment)
+    return called(["make", "-C", str(folder), *cached, *arguments], what, environment)
 
 
 def _compiled(folder: Path, begun: float) -> str:
@@ -329,7 +336,7 @@ def _build_locked(configuration: Configuration, tool: verilator.Verilator) -> No
     if configuration.binary.exists():
         doing = f"building {folder.name}, what has changed of it"
     with progress.step(f"{doing}: Verilator reads the design"):
-        _run(command, "verilator", tool.environment)
+        called(command, "verilator", tool.environment)
     jobs = len(os.sched_getaffinity(0))
     # Every run of Verilator writes Vtop.mk, which is no reason to compile its library again: other
     # options have another recipe.

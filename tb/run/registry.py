@@ -25,6 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from npu.commands.arguments import UsageError
 from spec.configurations import ChipParameters
 from spec.paths import TESTS
 
@@ -49,6 +50,10 @@ TAGS = (
 )
 """What a test may be about. `long`: tens of seconds in its long form; `timing`: it measures cycles,
 or how long the chip waits, so that a memory of another kind changes its result."""
+
+
+class BadTestError(UsageError):
+    """A file of tests that nobody can run, or two tests of one name."""
 
 
 class UnknownTestError(ValueError):
@@ -129,14 +134,17 @@ def _tags(path: Path, body: Iterable[ast.stmt]) -> tuple[str, ...]:
     tags = _tuple(body, "TAGS")
     for tag in tags:
         if tag not in TAGS:
-            raise ValueError(f"{path}: given the tag {tag!r}, allowed {', '.join(TAGS)}")
+            raise BadTestError(f"{path}: given the tag {tag!r}, allowed {', '.join(TAGS)}")
     return tags
 
 
 @cache
 def _tests_in(path: Path, package: str, _changed_ns: int) -> tuple[BenchTest, ...]:
     """Return the tests of a file as it was when it was last changed."""
-    body = ast.parse(path.read_text(encoding="utf-8"), filename=str(path)).body
+    try:
+        body = ast.parse(path.read_text(encoding="utf-8"), filename=str(path)).body
+    except SyntaxError as error:
+        raise BadTestError(f"{path}, line {error.lineno}: {error.msg}") from None
     return tuple(_tests_of(path, package, body))
 
 
@@ -166,7 +174,7 @@ def discover(folder: Path = TESTS, package: str = "tb.tests") -> list[BenchTest]
     """Return all tests in `folder`, the home of `package`, by module and place.
 
     Raises:
-        ValueError: two tests have the same name, or a tag is not known.
+        BadTestError: two tests have the same name, a tag is not known, or a file is no Python.
     """
     tests = [
         test
@@ -177,7 +185,7 @@ def discover(folder: Path = TESTS, package: str = "tb.tests") -> list[BenchTest]
     seen: dict[str, BenchTest] = {}
     for test in tests:
         if test.name in seen:
-            raise ValueError(
+            raise BadTestError(
                 f"two tests are called {test.name}: in {seen[test.name].module} and {test.module}"
             )
         seen[test.name] = test

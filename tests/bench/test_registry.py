@@ -133,8 +133,15 @@ def test_chip_without_narrow_formats(tmp_path: Path) -> None:
 
 def test_refuses_equal_names(tmp_path: Path) -> None:
     """A name stands for one test."""
-    with pytest.raises(ValueError, match="two tests are called test_first"):
+    with pytest.raises(registry.BadTestError, match="two tests are called test_first"):
         registry.discover(_folder(tmp_path, test_one=SOURCE, test_two=SOURCE))
+
+
+def test_refuses_what_is_no_python(tmp_path: Path) -> None:
+    """The message has file and line."""
+    folder = _folder(tmp_path, test_one=SOURCE + "\nasync def\n")
+    with pytest.raises(registry.BadTestError, match=r"test_one\.py, line \d+: "):
+        registry.discover(folder)
 
 
 def test_selects_by_exact_name_of_test_or_module(tmp_path: Path) -> None:
