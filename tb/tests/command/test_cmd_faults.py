@@ -104,26 +104,43 @@ async def test_cmd_faults_registers(dut: Dut) -> None:
 
 @cocotb.test
 async def test_cmd_faults_start(dut: Dut) -> None:
-    """A start without entries, and one with a base that is not a multiple of 4."""
+    """Without entries, and with a base that is not a multiple of 4; at every entry."""
     session = await CommandSession.start(dut)
     await session.write(CmdReg.CMD_IRQ, 1)
-    await session.use_records(2)
-    for base, code in ((session.base, RingStatus.EMPTY), (session.base + 2, RingStatus.BASE)):
-        for pending in (0, 1):
-            await session.write(CmdReg.DESC_BASE, base)
-            if pending and code == RingStatus.EMPTY:
-                continue
+    await session.use_records(6)
+    for entry in range(ENTRIES):
+        for wrong, pending, code in (
+            (0, 0, RingStatus.EMPTY),
+            (2, 0, RingStatus.BASE),
+            (2, 1, RingStatus.BASE),
+        ):
+            await session.write(CmdReg.DESC_BASE, session.base + wrong)
             session.put(*_good(session, pending))
             await session.begin()
             assert not await session.finish()
             status = await session.read(CmdReg.DESC_STATUS)
             assert status & 0xFF == code, f"DESC_STATUS {status:#x}"
-            assert status >> 9 & 7 == await session.read(CmdReg.DESC_TAIL)
+            assert status >> 9 & 7 == await session.read(CmdReg.DESC_TAIL) == entry
             await session.compare()
             await session.write(CmdReg.DESC_BASE, session.base)
-            if pending:
-                await session.begin()
-                assert await session.finish()
+        await session.begin()
+        assert await session.finish()
+    await session.compare()
+
+
+@cocotb.test
+async def test_cmd_faults_at_every_entry(dut: Dut) -> None:
+    """A descriptor with each code of a wrong field, in turn at every entry of the ring."""
+    session = await CommandSession.start(dut)
+    await session.fill_scratch(16)
+    one_of_each = {
+        code: (name, made) for name, code, made in configuration_faults(session.scratch_bytes)
+    }
+    for code, (name, faulty) in one_of_each.items():
+        for entry in range(ENTRIES):
+            if ahead := (entry - session.head) % ENTRIES:
+                assert await session.run(*_good(session, ahead)), f"ahead of {name}"
+            await _fails(session, name, code, faulty, 0, 0)
     await session.compare()
 
 
