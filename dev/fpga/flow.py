@@ -28,7 +28,7 @@ DEVICE = ("--um5g-85k", "--package", "CABGA381", "--speed", "8", "--timing-allow
 ROUTER = ("--router", "router2")
 """Of nextpnr; the one that finds a way where most of the device is used."""
 PLACE = ("--seed", "1", "--placer", "static", "--no-route", *ROUTER)
-"""The electrostatic placer; its wires are a fifth shorter here. Its file keeps the router's name."""
+"""Its wires are a fifth shorter than the usual placer's. Its file keeps the name of the router."""
 ROUTE = ("--no-pack", "--no-place", *ROUTER)
 LONGEST_NAME = 80
 """Letters of the name of a cell that are shown, its last ones."""
