@@ -73,10 +73,12 @@ class Draw:
         data: Array | None = None,
         zero: int = 0,
         scale: float = 1.0,
+        *,
+        plain: bool = False,
     ) -> str:
-        """Add a tensor; return its name."""
+        """Add a tensor, one without scale and zero if plain; return its name."""
         name = f"t{len(self.tensors)}"
-        quantisation = None if element is Element.F32 else Quantisation((scale,), zero)
+        quantisation = None if plain else Quantisation((scale,), zero)
         self.tensors[name] = Tensor(name, TensorType(shape, element, quantisation), data)
         return name
 
@@ -91,11 +93,12 @@ class Draw:
         *,
         place: OperationPlace = CHIP,
         live: bool = True,
+        plain: bool = False,
         zero: int = 0,
         scale: float = 1.0,
     ) -> str:
         """Add an operation; return the name of its result."""
-        result = self.tensor(shape, element, zero=zero, scale=scale)
+        result = self.tensor(shape, element, zero=zero, scale=scale, plain=plain)
         name = f"o{len(self.operations)}"
         self.operations.append(
             Operation(name, kind, inputs, (result,), attributes or {}, kind, place, integers or {})

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from npu.graph.form import Array, Element, Operation, OperationPlace, Target, Tensor, TensorType
+from npu.graph.form import Array, Element, Operation, OperationPlace, Target
 from npu.graph.operations.port import FORMATS, GROUPED
 from tb.stimulus.port_operands import LANES, port_operands
 from tb.stimulus.random_graphs.draw import HOST, Draw, Shape
@@ -15,15 +15,8 @@ from tb.stimulus.random_graphs.draw import HOST, Draw, Shape
 PORT = OperationPlace(Target.PORT, "drawn for the command port")
 
 
-def _plain(draw: Draw, shape: Shape, element: Element, data: Array | None = None) -> str:
-    """Add a tensor whose integers are no more than that."""
-    name = f"t{len(draw.tensors)}"
-    draw.tensors[name] = Tensor(name, TensorType(shape, element), data)
-    return name
-
-
 def _constant(draw: Draw, data: Array) -> str:
-    return _plain(draw, data.shape, Element.of(data.dtype), data)
+    return draw.tensor(data.shape, Element.of(data.dtype), data, plain=True)
 
 
 def _step(
@@ -58,14 +51,14 @@ def port(draw: Draw) -> bool:
         mask = np.zeros((m, k), np.int8)
         for first in range(0, k, LANES):
             mask[:, first : first + 2] = 1
-        masked = _plain(draw, (m, k), Element.I8)
+        masked = draw.tensor((m, k), Element.I8, plain=True)
         codes = _step(draw, "mul", (codes, _constant(draw, mask)), masked, HOST)
     exact = name in ("fp16", "bf16") and draw.chance(0.5)
     constants = [_constant(draw, one) for one in operands[1:]]
     product = draw.tensor((m, n), Element.I32)
     attributes = {"format": name, "group": group, "exact": exact}
     _step(draw, "portmatmul", (codes, *constants), product, PORT, **attributes)
-    real = _plain(draw, (m, n), Element.F32)
+    real = draw.tensor((m, n), Element.F32, plain=True)
     _step(draw, "dequantise", (product,), real, HOST)
     scale = _spread(name, k)
     draw.add("quantise", (real,), (m, n), {}, place=HOST, scale=scale)
@@ -81,14 +74,23 @@ def _codes(draw: Draw, name: str, x: str, shape: Shape) -> str:
     else:
         table = port_operands(draw.random, name, (1, 256, 1))[0][0]
     flat = _step(
-        draw, "cast", (x,), _plain(draw, draw.shape(x), Element.I32), HOST, element="int32"
+        draw,
+        "cast",
+        (x,),
+        draw.tensor(draw.shape(x), Element.I32, plain=True),
+        HOST,
+        element="int32",
     )
-    flat = _step(draw, "reshape", (flat,), _plain(draw, (size,), Element.I32), HOST, shape=(size,))
-    cut = _plain(draw, (taken,), Element.I32)
+    flat = _step(
+        draw, "reshape", (flat,), draw.tensor((size,), Element.I32, plain=True), HOST, shape=(size,)
+    )
+    cut = draw.tensor((taken,), Element.I32, plain=True)
     span = {"starts": (0,), "stops": (taken,), "steps": (1,)}
     flat = _step(draw, "slice", (flat,), cut, HOST, **span)
-    index = _step(draw, "reshape", (flat,), _plain(draw, shape, Element.I32), HOST, shape=shape)
-    found = _plain(draw, shape, Element.of(table.dtype))
+    index = _step(
+        draw, "reshape", (flat,), draw.tensor(shape, Element.I32, plain=True), HOST, shape=shape
+    )
+    found = draw.tensor(shape, Element.of(table.dtype), plain=True)
     return _step(draw, "gather", (_constant(draw, table), index), found, HOST, axis=0)
 
 

@@ -53,7 +53,7 @@ def rope(draw: Draw) -> bool:
     angle = draw.random.uniform(0, 2 * np.pi, (rows, lanes // 2))
     table = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
     cosine, sine = (
-        draw.tensor((rows, lanes // 2), Element.F32, table[..., i].astype(np.float32))
+        draw.tensor((rows, lanes // 2), Element.F32, table[..., i].astype(np.float32), plain=True)
         for i in range(2)
     )
     integers = {"table": np.round(table * (1 << 14)).astype(np.int16)}
@@ -80,7 +80,7 @@ def attention(draw: Draw) -> bool:
     if not causal and draw.chance(0.5):
         added = draw.random.integers(-400, 400, (1, draw.one_of(1, heads), rows, keys))
         integers["mask"] = added.astype(np.int16)
-        mask = (draw.tensor(added.shape, Element.F32, added.astype(np.float32)),)
+        mask = (draw.tensor(added.shape, Element.F32, added.astype(np.float32), plain=True),)
     attributes = {
         "scale": 1.0,
         "causal": causal,

@@ -26,6 +26,7 @@ from npu.runtime.plan import Plan
 from npu.runtime.plan_files import files_of, plan_from
 from npu.runtime.prepare import Bases, Prepared, prepare, sizes_of
 from npu.runtime.replay import By, DrivenChip, NetworkRun, Replay
+from tb.bench import graph_coverage
 from tb.bench.environment import Bench
 from tb.stimulus.port_operands import port_operands
 from tb.stimulus.random_graphs import random_graph
@@ -83,6 +84,7 @@ async def loaded(bench: Bench, prepared: Prepared) -> Replay:
     """Return a plan on the chip, which was made ready for it."""
     driven = DrivenChip(bench.chip)
     await driven.load(prepared)
+    bench.add_hits(graph_coverage.samples(prepared.plan.graph))
     return Replay(prepared, driven)
 
 
