@@ -34,11 +34,36 @@ LONGEST_NAME = 80
 """Letters of the name of a cell that are shown, its last ones."""
 WAIVED = ("ABC: Warning: ",)
 """Lines of yosys that are no findings."""
+RAM = """\
+// Address bits that a memory of fewer than 16 rows does not need are tied to its lowest one instead
+// of to 0: it is there already, and the net of all zeros would go to every memory of the device.
+module TRELLIS_DPR16X4 (DI, WAD, WRE, WCK, RAD, DO);
+  parameter WCKMUX = "WCK";
+  parameter WREMUX = "WRE";
+  parameter [63:0] INITVAL = 64'h0;
+  parameter [3:0] _TECHMAP_CONSTMSK_RAD_ = 0;
+  parameter [3:0] _TECHMAP_CONSTVAL_RAD_ = 0;
+  parameter [3:0] _TECHMAP_CONSTMSK_WAD_ = 0;
+  parameter [3:0] _TECHMAP_CONSTVAL_WAD_ = 0;
+  input [3:0] DI, WAD, RAD;
+  input WRE, WCK;
+  output [3:0] DO;
+  localparam [3:0] Tied = _TECHMAP_CONSTMSK_RAD_ & ~_TECHMAP_CONSTVAL_RAD_
+                        & _TECHMAP_CONSTMSK_WAD_ & ~_TECHMAP_CONSTVAL_WAD_;
+  wire _TECHMAP_FAIL_ = Tied == 0 || Tied[0] || |INITVAL === 1'b1;
+  TRELLIS_DPR16X4 #(.WCKMUX(WCKMUX), .WREMUX(WREMUX), .INITVAL(INITVAL)) _TECHMAP_REPLACE_ (
+    .DI(DI), .WRE(WRE), .WCK(WCK), .DO(DO),
+    .WAD((Tied & {4{WAD[0]}}) | (~Tied & WAD)), .RAD((Tied & {4{RAD[0]}}) | (~Tied & RAD))
+  );
+endmodule
+"""
 SCRIPT = f"""
 read_slang --threads 1 --blackboxed-module {synth.CLOCK_GATE} --blackboxed-module {boards.PLL} \\
   --top {{top}} {{parameters}} {{files}}
 techmap -map {{folder}}/gate.v
-synth_ecp5 -top {{top}} -run :map_luts
+synth_ecp5 -top {{top}} -run :map_ffram
+techmap -map {{folder}}/ram.v
+synth_ecp5 -top {{top}} -run map_ffram:map_luts
 abc -lut 4:7 -script +strash;ifraig;scorr;dc2;fraig;dch,-f;if,-a;mfs2
 clean
 synth_ecp5 -top {{top}} -run map_cells: -json {{folder}}/net.json
@@ -101,10 +126,11 @@ def netlist(board: boards.Board) -> Path:
 
     def made() -> None:
         (own / "gate.v").write_text(ecp5.GATE, encoding="utf-8")
+        (own / "ram.v").write_text(RAM, encoding="utf-8")
         yosys.run(text, own, WAIVED)
 
     own.mkdir(parents=True, exist_ok=True)
-    _kept(own / "net.json", yosys.digest(text + ecp5.GATE, files), made)
+    _kept(own / "net.json", yosys.digest(text + ecp5.GATE + RAM, files), made)
     return own / "net.json"
 
 
