@@ -74,7 +74,7 @@ def test_sources_are_generated_again_after_a_change_only(
     home, asked = tmp_path / "gen", list[str]()
     shutil.copytree(GENERATED, home)
     monkeypatch.setattr(build, "GENERATED", home)
-    monkeypatch.setattr(build, "_run", lambda _, what, __: asked.append(what))
+    monkeypatch.setattr(build, "called", lambda _, what, __: asked.append(what))
 
     def generators() -> int:
         asked.clear()

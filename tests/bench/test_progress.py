@@ -85,7 +85,7 @@ def test_build(
         time.sleep(0.5)
         return ""
 
-    monkeypatch.setattr(build, "_run", verilate)
+    monkeypatch.setattr(build, "called", verilate)
     monkeypatch.setattr(build, "_make", compile_model)
     monkeypatch.setattr(build, "_start_afresh_if_changed", lambda *_: None)
     folder.mkdir(parents=True)
