@@ -57,11 +57,17 @@ module TRELLIS_DPR16X4 (DI, WAD, WRE, WCK, RAD, DO);
   );
 endmodule
 """
+IN_BLOCKS = " ".join(
+    f"t:$mem_v2 r:MEMID=*{name}* %i" for name in ("u_table.gen_lane", "u_param.gen_bank")
+)
+"""Memories that are read with the clock, for which block RAM is left: LUTs are scarcer."""
 SCRIPT = f"""
 read_slang --threads 1 --blackboxed-module {synth.CLOCK_GATE} --blackboxed-module {boards.PLL} \\
   --top {{top}} {{parameters}} {{files}}
 techmap -map {{folder}}/gate.v
-synth_ecp5 -top {{top}} -run :map_ffram
+synth_ecp5 -top {{top}} -run :map_ram
+setattr -set ram_style "block" {IN_BLOCKS}
+synth_ecp5 -top {{top}} -run map_ram:map_ffram
 techmap -map {{folder}}/ram.v
 synth_ecp5 -top {{top}} -run map_ffram:map_luts
 abc -lut 4:7 -script +strash;ifraig;scorr;dc2;fraig;dch,-f;if,-a;mfs2
