@@ -26,9 +26,9 @@ from tb.run import sources
 
 DEVICE = ("--um5g-85k", "--package", "CABGA381", "--speed", "8", "--timing-allow-fail")
 ROUTER = ("--router", "router2")
-"""Of nextpnr; the one that finds a way where most of the device is used."""
+"""Of nextpnr; the faster one where most of the device is used."""
 PLACE = ("--seed", "1", "--placer", "static", "--no-route", *ROUTER)
-"""Its wires are a fifth shorter than the usual placer's. Its file keeps the name of the router."""
+"""The electrostatic placer, for short wires. The file that it writes keeps the router's name."""
 ROUTE = ("--no-pack", "--no-place", *ROUTER)
 LONGEST_NAME = 80
 """Letters of the name of a cell that are shown, its last ones."""

@@ -141,7 +141,7 @@ async def _port(chip: Chip) -> CommandPort | None:
     config = await chip.bus.read32(CMD_BASE + CmdReg.CMD_CONFIG)
     if not CMD_FIELDS["CMD_CONFIG_SCRATCH_BYTES"].get(config):
         return None
-    port = await CommandPort.connect(chip.bus)
-    if (await port.status()).busy:
+    status = await chip.bus.read32(CMD_BASE + CmdReg.CTRL_STATUS)
+    if CMD_FIELDS["CTRL_STATUS_BUSY"].get(status):
         raise RequestError("scrub", "a running operation of the command port", "an idle chip")
-    return port
+    return await CommandPort.connect(chip.bus)

@@ -19,6 +19,7 @@ from npu.driver.errors import RequestError
 from npu.driver.identity import ChipInfo
 from npu.driver.scrub import scrub, scrub_of
 from spec.isa.operands import Limits
+from spec.regs import CMD_BASE, CMD_FIELDS, CmdReg
 
 MEMORY = 0x1_0000
 USUAL = Limits()
@@ -94,5 +95,29 @@ def test_a_wrong_place_is_refused(memory: int) -> None:
         await scrub(await Chip.connect(bus), memory)
 
     with pytest.raises(RequestError, match=r"scrub\.memory"):
+        asyncio.run(run())
+    assert np.array_equal(sram, before)
+
+
+def test_a_busy_command_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before a register is written."""
+    bus, sram = _chip(USUAL, 32768)
+    before, read = sram.copy(), bus.read32
+
+    async def busy(address: int) -> int:
+        found = await read(address)
+        is_status = address == CMD_BASE + CmdReg.CTRL_STATUS
+        return found | is_status * CMD_FIELDS["CTRL_STATUS_BUSY"].mask
+
+    async def never(address: int, value: int) -> None:
+        raise AssertionError(f"{address:#x} was written with {value:#x}")
+
+    monkeypatch.setattr(bus, "read32", busy)
+    monkeypatch.setattr(bus, "write32", never)
+
+    async def run() -> None:
+        await scrub(await Chip.connect(bus), MEMORY)
+
+    with pytest.raises(RequestError, match="a running operation of the command port"):
         asyncio.run(run())
     assert np.array_equal(sram, before)
