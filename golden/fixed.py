@@ -61,7 +61,7 @@ def rs(x: int | IntArray, shift: int | IntArray) -> int | Int64Array:
     amount = as_int64(np.asarray(shift))
     if amount.size and int(amount.min()) < 0:
         raise ValueError(f"rs: given shift {int(amount.min())}, allowed 0 and more")
-    halves = value >> np.clip(amount - 1, 0, 63)
+    halves = value >> np.maximum(amount - 1, 0)
     rounded = halves & 1
     halves >>= 1
     rounded += halves
@@ -122,10 +122,9 @@ def multiply(a: IntArray, b: IntArray | int) -> Int64Array:
     left, right = as_int64(a), as_int64(np.asarray(b))
     if left.size and right.size and _magnitude(left) * _magnitude(right) > INT64_MAX:
         exact = left.astype(object) * right.astype(object)
-        largest, least = exact.max(), exact.min()
-        if largest > INT64_MAX or least < INT64_MIN:
-            worst = largest if largest > INT64_MAX else least
-            raise OverflowError(f"multiply: the product {worst} does not fit int64")
+        for worst in (exact.max(), exact.min()):
+            if not INT64_MIN <= worst <= INT64_MAX:
+                raise OverflowError(f"multiply: the product {worst} does not fit int64")
     return left * right
 
 

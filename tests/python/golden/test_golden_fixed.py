@@ -101,6 +101,7 @@ def test_multiply_is_exact_or_raises() -> None:
     limit = 1 << 62
     assert multiply(np.array([limit - 1, 3]), np.array([2, -4])).tolist() == [2 * limit - 2, -12]
     assert multiply(np.array([-limit, 1]), np.array([2, limit])).tolist() == [INT64_MIN, limit]
+    assert multiply(np.array([49]), 188_232_082_384_791_343).tolist() == [INT64_MAX]
     with pytest.raises(OverflowError, match=str(1 << 63)):
         multiply(np.array([limit]), 2)
     with pytest.raises(OverflowError):
@@ -110,6 +111,8 @@ def test_multiply_is_exact_or_raises() -> None:
 def test_as_int64_refuses_what_does_not_fit() -> None:
     """uint64 beyond int64 and floats are refused."""
     assert as_int64(np.array([INT64_MAX], np.uint64)).tolist() == [INT64_MAX]
+    int64 = np.array([INT64_MIN])
+    assert as_int64(int64) is int64
     with pytest.raises(OverflowError, match=str(1 << 63)):
         as_int64(np.array([1 << 63], np.uint64))
     with pytest.raises(TypeError, match="float64"):
