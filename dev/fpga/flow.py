@@ -13,12 +13,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dev import ecp5, synth, yosys
-from dev.fpga import boards, fillers
+from dev.fpga import boards
 from dev.yosys import SynthesisError
 from npu import optional
 from spec.paths import ROOT
@@ -30,9 +30,6 @@ ROUTER = ("--router", "router2")
 PLACE = ("--seed", "1", "--placer", "static", "--no-route", *ROUTER)
 """The electrostatic placer, for short wires. The file that it writes keeps the router's name."""
 ROUTE = ("--no-pack", "--no-place", *ROUTER)
-SETTINGS = {"router2/bbMargin/x": "12", "router2/bbMargin/y": "12"}
-"""Of the router, for which it has no options: how many tiles a wire may go beyond what it connects,
-instead of 3."""
 LONGEST_NAME = 80
 """Letters of the name of a cell that are shown, its last ones."""
 WAIVED = ("ABC: Warning: ",)
@@ -150,12 +147,9 @@ def placed(board: boards.Board) -> Placed:
         SynthesisError: nextpnr refused it.
     """
     own = folder(board)
-    filled, placed = own / "filled.json", own / "placed.json"
-    count = fillers.write_with(own / "net.json", filled)
-    words: list[str | Path] = [*PLACE, "--json", filled, "--write", placed]
-    _nextpnr(board, words, "placed.txt", filled, placed)
-    found = _read(own, "placed")
-    return replace(found, comb=found.comb - count)
+    words: list[str | Path] = [*PLACE, "--json", own / "net.json", "--write", own / "placed.json"]
+    _nextpnr(board, words, "placed.txt", own / "net.json", own / "placed.json")
+    return _read(own, "placed")
 
 
 def routed(board: boards.Board) -> Placed:
@@ -165,11 +159,15 @@ def routed(board: boards.Board) -> Placed:
         SynthesisError: nextpnr refused it.
     """
     own = folder(board)
-    emptied, routed = own / "emptied.json", own / "board.config"
-    fillers.write_without(own / "placed.json", emptied, SETTINGS)
-    words: list[str | Path] = [*ROUTE, "--json", emptied, "--textcfg", routed]
+    words: list[str | Path] = [
+        *ROUTE,
+        "--json",
+        own / "placed.json",
+        "--textcfg",
+        own / "board.config",
+    ]
     words += ["--report", own / "report.json"]
-    _nextpnr(board, words, "routed.txt", emptied, routed)
+    _nextpnr(board, words, "routed.txt", own / "placed.json", own / "board.config")
     return _read(own, "routed")
 
 
