@@ -121,7 +121,7 @@ def multiply(a: IntArray, b: IntArray | int) -> Int64Array:
     """Return a * b (broadcast) in int64; OverflowError if a product does not fit."""
     left, right = as_int64(a), as_int64(np.asarray(b))
     if left.size and right.size and _magnitude(left) * _magnitude(right) > INT64_MAX:
-        exact = left.astype(object) * right.astype(object)
+        exact = np.asarray(left.astype(object) * right.astype(object), object)
         for worst in (exact.max(), exact.min()):
             if not INT64_MIN <= worst <= INT64_MAX:
                 raise OverflowError(f"multiply: the product {worst} does not fit int64")

@@ -106,6 +106,8 @@ def test_multiply_is_exact_or_raises() -> None:
         multiply(np.array([limit]), 2)
     with pytest.raises(OverflowError):
         multiply(np.array([INT64_MIN]), np.array([-1]))
+    with pytest.raises(OverflowError, match=str(1 << 63)):
+        multiply(np.array(limit), 2)
 
 
 def test_as_int64_refuses_what_does_not_fit() -> None:
