@@ -57,8 +57,12 @@ module TRELLIS_DPR16X4 (DI, WAD, WRE, WCK, RAD, DO);
   );
 endmodule
 """
-IN_BLOCKS = " ".join(
-    f"t:$mem_v2 r:MEMID=*{name}* %i" for name in ("u_table.gen_lane", "u_param.gen_bank")
+IN_BLOCKS = "\n".join(
+    f'select -assert-min 1 {memories}\nsetattr -set ram_style "block" {memories}'
+    for memories in (
+        "t:$mem_v2 r:MEMID=*u_table.gen_lane* %i",
+        "t:$mem_v2 r:MEMID=*u_param.gen_bank* %i",
+    )
 )
 """Memories that are read with the clock, for which block RAM is left: LUTs are scarcer."""
 SCRIPT = f"""
@@ -66,7 +70,7 @@ read_slang --threads 1 --blackboxed-module {synth.CLOCK_GATE} --blackboxed-modul
   --top {{top}} {{parameters}} {{files}}
 techmap -map {{folder}}/gate.v
 synth_ecp5 -top {{top}} -run :map_ram
-setattr -set ram_style "block" {IN_BLOCKS}
+{IN_BLOCKS}
 synth_ecp5 -top {{top}} -run map_ram:map_ffram
 techmap -map {{folder}}/ram.v
 synth_ecp5 -top {{top}} -run map_ffram:map_luts

@@ -17,6 +17,7 @@ from spec.paths import BUILD, ROOT
 REPORT = BUILD / "reports" / "fpga.json"
 PAGE = ROOT / "docs" / "fpga.md"
 CHIP = "npu_top"
+NO_BITSTREAM = "There is no bitstream: the router has not come to its end."
 
 
 @dataclass(frozen=True)
@@ -174,11 +175,11 @@ def microgpt_table(report: FpgaReport) -> str:
 def page(text: str, report: FpgaReport) -> str:
     """Return docs/fpga.md with what was found."""
     path = "".join(f"{line}\n" for line in report.path)
-    bits = f"\nThe bitstream has {report.bitstream:,} bytes.\n" if report.bitstream else ""
+    bits = f"The bitstream has {report.bitstream:,} bytes." if report.bitstream else NO_BITSTREAM
     slowest = f"\nIts slowest path:\n\n```text\n{path}```\n" if path else ""
     parts = {
         "selftest": lambda: f"\n```text\n{report.block}\n```\n\n",
-        "clock": lambda: f"\nThe board with {clock_line(report)}.\n{bits}{slowest}\n",
+        "clock": lambda: f"\nThe board with {clock_line(report)}.\n\n{bits}\n{slowest}\n",
         "modules": lambda: f"\n{modules_table(report)}\n",
         "microgpt": lambda: f"\n{microgpt_table(report)}\n",
     }

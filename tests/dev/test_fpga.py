@@ -82,10 +82,12 @@ def test_the_page_has_what_was_found() -> None:
     assert "| 1,000 | 33,300 | 40,000 | 36,400 |" in text
     assert "| 53,000 |" in text
     assert "The bitstream has 1,000,000 bytes." in text
+    assert fpga_report.NO_BITSTREAM not in text
     placed = replace(REPORT, placed=replace(REPORT.placed, routed=False), path=(), bitstream=0)
     text = fpga_report.page(text, placed)
     assert "estimated and not yet routed: 40.0 MHz" in text
     assert "bitstream has" not in text
+    assert fpga_report.NO_BITSTREAM in text
     with pytest.raises(ValueError, match="given parts"):
         fpga_report.page("", placed)
     assert marked_page.fill("", fpga_report.PAGE, {}) == ""
