@@ -62,16 +62,19 @@ module npu_cop_decide #(
   id_t offer_id_q, aged_id_q, commit_id;  // of that offer, of that oldest one, of the decision
   logic waits, kill, named, leads, ended, late, heard, joins, enters;
   logic [Depth:0] present, decided, match, reach, commits, kills;
-  logic [Depth-1:0] left, committed, late_kills;
+  logic [Depth-1:0] in_flight, left, committed, late_kills;
 
+  // With its commit a refused one has ended, and its identifier is free, although it takes its place
+  // until it is the oldest.
+  assign in_flight = there_i & (under_way_i | ~committed_i);
   assign waits     = waits_q && offer_id_q == offer_id_i;
-  assign present   = {offer_i && (waits || !late_q.valid), there_i};
+  assign present   = {offer_i && (waits || !late_q.valid), in_flight};
   assign decided   = {waits && (promised_q || doomed_q), committed_i};
   assign commit_id = late_q.valid ? late_q.id : commit_id_i;
   assign kill      = late_q.valid ? late_q.kill : commit_kill_i;
   assign named     = match != '0;
   assign ended     = result_i && result_id_i == commit_id_i;
-  assign leads     = there_i[0] && ids_i[0] == commit_id_i;
+  assign leads     = in_flight[0] && ids_i[0] == commit_id_i;
   // A second decision about one that has ended or ends now is none.
   assign late      = (late_q.valid || !named) && !ended && !(leads && pop_i);
 

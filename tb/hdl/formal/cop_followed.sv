@@ -81,16 +81,25 @@ module cop_followed
   logic waits_q, promised_q, doomed_q;  // the offer of the cycle before: was committed, killed
   logic offered, issues, same, promised, doomed, ends, marks, marked_q;
   logic here, leads, gone, keeps, under_way, mine_inside;
-  id_t newest_q, id, named, oldest;  // offered last, offered, decided, oldest one under way
+  id_t newest_q, id, named, oldest;  // offered last, offered, decided, oldest one in flight
+  logic [Depth-1:0] flies;  // in flight: a refused one is not any more, once it is committed
 
   assign offered = x_req_i.issue.valid;
   assign issues  = offered && rsp.issue.ready;
   assign id      = id_t'(x_req_i.issue.id);
   assign named   = id_t'(x_commit_i.id);
   assign same    = waits_q && id == newest_q;  // one that waits is the newest
-  assign oldest  = there_q ? result_q.id : flights_q[0].id;
   assign ends    = op.valid && end_i.ready && room;
   assign marks   = issues && rsp.issue.accept && !(same && doomed_q) && mark_i && !marked_q;
+
+  always_comb begin
+    oldest = newest_q;
+    for (int unsigned i = 0; i < Depth; i++) begin
+      flies[i] = count_t'(i) < count_q && (flights_q[i].accepted || count_t'(i) >= committed_q);
+    end
+    for (int unsigned i = Depth; i > 0; i--) if (flies[i-1]) oldest = flights_q[i-1].id;
+    if (there_q) oldest = result_q.id;
+  end
 
   always_comb begin
     flights   = flights_q;
@@ -101,7 +110,7 @@ module cop_followed
     keeps     = 1'b1;
 
     // IdUnique, IdIncreases
-    if (offered && !same && (there_q || count_q != '0) &&
+    if (offered && !same && (there_q || flies != '0) &&
         id_t'(id - oldest) <= id_t'(newest_q - oldest))
       keeps = 1'b0;
 
@@ -117,7 +126,8 @@ module cop_followed
     here  = 1'b0;
     place = '0;
     for (int unsigned i = 0; i < Depth; i++) begin
-      if (count_t'(i) < count && flights[i].id == named) begin
+      if (count_t'(i) < count && (flies[i] || count_t'(i) >= count_q) &&
+          flights[i].id == named) begin
         here  = 1'b1;
         place = count_t'(i);
       end
@@ -225,20 +235,21 @@ module cop_followed
   // -----------------------------------------------------------------------------------------------
   // How the block has it, part of what is proved: the search alone finds it slowly, or not
   // -----------------------------------------------------------------------------------------------
-  logic ordered, alike, of_hart, of_instr, of_wait, of_operands;
+  logic ordered, rises, alike, of_hart, of_instr, of_wait, of_operands;
   count_t index;
   id_t last;
 
   always_comb begin
     // Identifiers rise from the oldest one on, up to the newest.
     last = oldest;
+    rises = there_q;
     ordered = committed_q <= count_q && count_q <= count_t'(Depth) &&
         !(waits_q && promised_q && committed_q != count_q);
     for (int unsigned i = 0; i < Depth; i++) begin
-      if (count_t'(i) < count_q) begin
-        if ((there_q || i != 0) && id_t'(flights_q[i].id - oldest) <= id_t'(last - oldest))
-          ordered = 1'b0;
-        last = flights_q[i].id;
+      if (flies[i]) begin
+        if (rises && id_t'(flights_q[i].id - oldest) <= id_t'(last - oldest)) ordered = 1'b0;
+        rises = 1'b1;
+        last  = flights_q[i].id;
         if (id_t'(last - oldest) > id_t'(newest_q - oldest) || (waits_q && last == newest_q))
           ordered = 1'b0;
       end
