@@ -51,7 +51,8 @@ def register_blocks(folder: Path) -> None:
                 retime_read_fanin=module in RETIMED,
             )
             for path in sorted(Path(scratch).glob("*.sv")):
-                write_if_changed(folder / path.name, packed(path.read_text(encoding="utf-8")))
+                text = enabled(packed(path.read_text(encoding="utf-8")))
+                write_if_changed(folder / path.name, text)
     windows = source.load_all()
     texts = {
         "npu_start_pkg": emit_start.systemverilog(windows, emit.ORIGIN),
@@ -71,6 +72,28 @@ def packed(text: str) -> str:
     text = text.replace("(cpuif_req_stall_sr >> 'd1)", "'0")
     text = re.sub(r"\bstruct \{", "struct packed {", text)
     return re.sub(r"^( +\w+) (\w+)\[(\d+)\];$", _packed_array, text, flags=re.MULTILINE)
+
+
+def enabled(text: str) -> str:
+    """Return generated SystemVerilog in which bits that are not written keep their value.
+
+    PeakRDL-regblock gives them their old value by a mask, a gate beside every flip-flop; as it is
+    written here the mask becomes the flip-flops' enable. `next_c` has the old value before.
+    """
+    return re.sub(
+        r"next_c = \([\w.\[\]]+ & ~decoded_wr_biten\[(\d+):(\d+)\]\)"
+        r" \| \(decoded_wr_data\[\1:\2\] & decoded_wr_biten\[\1:\2\]\);",
+        _enabled_bits,
+        text,
+    )
+
+
+def _enabled_bits(write: re.Match[str]) -> str:
+    high, low = map(int, write.groups())
+    return (
+        f"for (int unsigned i = {low}; i <= {high}; i++)\n"
+        f"                if (decoded_wr_biten[i]) next_c[i-{low}] = decoded_wr_data[i];"
+    )
 
 
 def _packed_array(member: re.Match[str]) -> str:

@@ -64,6 +64,9 @@ def test_register_blocks(tmp_path: Path) -> None:
     block = (tmp_path / "npu_seq_regs.sv").read_text(encoding="utf-8")
     assert "input wire rst_n" in block
     assert "[7:0] s_cpuif_addr" in block
+    assert "if (decoded_wr_biten[i]) next_c[i-4] = decoded_wr_data[i];" in block
+    texts = [path.read_text(encoding="utf-8") for path in tmp_path.glob("*_regs.sv")]
+    assert not any("& ~decoded_wr_biten" in text for text in texts), "a mask beside flip-flops"
     before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     generate.register_blocks(tmp_path)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
