@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +58,56 @@ module TRELLIS_DPR16X4 (DI, WAD, WRE, WCK, RAD, DO);
   );
 endmodule
 """
+CARRY = r"""
+// Carry chains as yosys maps them, but for their ends: the packer would add a cell for the carry
+// that goes in, a constant nearly always, and one for that which comes out. Here the first half of
+// the first cell makes it, of a LUT, and if a half is left at the end, it shows the other one.
+(* techmap_celltype = "$alu" *)
+module npu_carry_chain (A, B, CI, BI, X, Y, CO);
+  parameter A_SIGNED = 0;
+  parameter B_SIGNED = 0;
+  parameter A_WIDTH = 1;
+  parameter B_WIDTH = 1;
+  parameter Y_WIDTH = 1;
+  (* force_downto *) input [A_WIDTH-1:0] A;
+  (* force_downto *) input [B_WIDTH-1:0] B;
+  input CI, BI;
+  (* force_downto *) output [Y_WIDTH-1:0] X, Y, CO;
+  wire _TECHMAP_FAIL_ = Y_WIDTH <= 4;
+  localparam Bits = ((Y_WIDTH + 2) / 2) * 2;  // halves of cells: the carry's, then those of Y
+
+  (* force_downto *) wire [Y_WIDTH-1:0] a, b;
+  \$pos #(.A_SIGNED(A_SIGNED), .A_WIDTH(A_WIDTH), .Y_WIDTH(Y_WIDTH)) a_conv (.A(A), .Y(a));
+  \$pos #(.A_SIGNED(B_SIGNED), .A_WIDTH(B_WIDTH), .Y_WIDTH(Y_WIDTH)) b_conv (.A(B), .Y(b));
+  (* force_downto *) wire [Y_WIDTH-1:0] bb = BI ? ~b : b;
+  (* force_downto *) wire [Bits-1:0] aa = {1'b1, a, CI};
+  (* force_downto *) wire [Bits-1:0] bx = {1'b1, b, 1'b1};
+  (* force_downto *) wire [Bits-1:0] sum, carry;  // of each half; its carry, of every second one
+
+  genvar i;
+  generate
+    for (i = 0; i < Bits; i = i + 2) begin : gen_cell
+      wire in, out;
+      if (i > 0) assign in = carry[i-1];
+      CCU2C #(
+        .INIT0(i == 0 ? 16'h0008 : 16'h96AA), .INJECT1_0("NO"),
+        .INIT1(i + 1 > Y_WIDTH ? 16'h0000 : 16'h96AA), .INJECT1_1("NO")
+      ) u_cell (
+        .CIN(in), .COUT(carry[i+1]),
+        .A0(aa[i]), .B0(bx[i]), .C0(i == 0 ? 1'b1 : BI), .D0(1'b1), .S0(sum[i]),
+        .A1(aa[i+1]), .B1(bx[i+1]), .C1(i + 1 > Y_WIDTH ? 1'b1 : BI), .D1(1'b1), .S1(sum[i+1])
+      );
+    end
+    for (i = 0; i < Y_WIDTH; i = i + 1) begin : gen_carry
+      if (i % 2 == 0) assign CO[i] = carry[i+1];
+      else if (i == Y_WIDTH - 1) assign CO[i] = sum[i+2];
+      else assign CO[i] = (a[i] && bb[i]) || (CO[i-1] && (a[i] || bb[i]));
+    end
+  endgenerate
+  assign Y = sum[Y_WIDTH:1];
+  assign X = a ^ bb;
+endmodule
+"""
 IN_BLOCKS = "\n".join(
     f'select -assert-min 1 {memories}\nsetattr -set ram_style "block" {memories}'
     for memories in (
@@ -73,7 +124,9 @@ synth_ecp5 -top {{top}} -run :map_ram
 {IN_BLOCKS}
 synth_ecp5 -top {{top}} -run map_ram:map_ffram
 techmap -map {{folder}}/ram.v
-synth_ecp5 -top {{top}} -run map_ffram:map_luts
+synth_ecp5 -top {{top}} -run map_ffram:map_gates
+techmap -map {{folder}}/carry.v
+synth_ecp5 -top {{top}} -run map_gates:map_luts
 abc -lut 4:7 -script +strash;ifraig;scorr;dc2;fraig;dch,-f;if,-a;mfs2
 clean
 synth_ecp5 -top {{top}} -run map_cells: -json {{folder}}/net.json
@@ -137,11 +190,28 @@ def netlist(board: boards.Board) -> Path:
     def made() -> None:
         (own / "gate.v").write_text(ecp5.GATE, encoding="utf-8")
         (own / "ram.v").write_text(RAM, encoding="utf-8")
+        (own / "carry.v").write_text(CARRY, encoding="utf-8")
         yosys.run(text, own, WAIVED)
+        open_carries(own / "net.json")
 
     own.mkdir(parents=True, exist_ok=True)
-    _kept(own / "net.json", yosys.digest(text + ecp5.GATE + RAM, files), made)
+    _kept(own / "net.json", yosys.digest(text + ecp5.GATE + RAM + CARRY, files), made)
     return own / "net.json"
+
+
+def open_carries(file: Path) -> None:
+    """Take the nets that nobody reads from the ends of carry chains of a netlist in JSON.
+
+    The packer would add a cell for each.
+    """
+    netlist = json.loads(file.read_text(encoding="utf-8"))
+    for module in netlist["modules"].values():
+        cells = [cell["connections"] for cell in module["cells"].values()]
+        used = Counter(bit for pins in cells for bits in pins.values() for bit in bits)
+        for pins in cells:
+            if "COUT" in pins and used[pins["COUT"][0]] == 1:
+                pins["COUT"] = ["x"]
+    file.write_text(json.dumps(netlist), encoding="utf-8")
 
 
 def placed(board: boards.Board) -> Placed:
