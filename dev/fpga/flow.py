@@ -87,7 +87,7 @@ module npu_carry_chain (A, B, CI, BI, X, Y, CO);
   genvar i;
   generate
     for (i = 0; i < Bits; i = i + 2) begin : gen_cell
-      wire in, out;
+      wire in;
       if (i > 0) assign in = carry[i-1];
       CCU2C #(
         .INIT0(i == 0 ? 16'h0008 : 16'h96AA), .INJECT1_0("NO"),

@@ -45,7 +45,6 @@ techmap -map {folder}/carry.v
 select -assert-min 20 t:CCU2C
 techmap; opt
 rename top mapped
-write_rtlil {folder}/mapped.il
 read_verilog -overwrite {folder}/top.v
 read_verilog -overwrite +/ecp5/ccu2c_sim.vh
 hierarchy -top mapped
