@@ -32,6 +32,7 @@ module npu_core
   input  control_t            control_i,
   // With control_i.start; launches use the rest of it
   input  start_state_t        start_state_i,
+  input  start_value_t        start_value_i,   // behind every start; launches use some
   input  logic          [4:0] stream_limit_i,  // bursts; 0 = found from the memory's latency
   input  mem_settings_t       memory_i,        // regions and time limit, levels
   // How the program stands; the fields say when they hold
@@ -108,16 +109,19 @@ module npu_core
   progress_t progress;
   error_t engine_error;
   start_state_t start_state;
+  start_value_t start_value;
 
   npu_program u_program (
     .clk_i,
     .rst_ni,
     .control_i,
     .start_state_i,
+    .start_value_i,
     .launch_i,
     .launch_ready_o(launch_o.ready),
     .launch_end_o  (launch_o.ended),
     .start_state_o (start_state),
+    .start_value_o (start_value),
     .progress_i    (progress),
     .engine_error_i(engine_error),
     .drain_o       (drain),
@@ -153,6 +157,7 @@ module npu_core
     .start_i       (start),
     .stop_i        (drain || control_i.abort_program),
     .start_state_i (start_state),
+    .start_value_i (start_value),
     .rd_req_o      (rd_req[RdUcode]),
     .rd_rsp_i      (rd_rsp[RdUcode]),
     .regs_o        (regs),

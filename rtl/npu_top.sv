@@ -137,6 +137,7 @@ module npu_top
   // What is set for the core, and what it says
   control_t control;
   start_state_t start_state;
+  start_value_t start_value;
   stream_range_t used_stream;
   logic [4:0] stream_limit;
   mem_settings_t memory;
@@ -203,6 +204,7 @@ module npu_top
     .cop_irq_i     (cop_irq),
     .control_o     (control),
     .start_state_o (start_state),
+    .start_value_o (start_value),
     .stream_limit_o(stream_limit),
     .memory_o      (memory),
     .status_i      (status),
@@ -243,6 +245,7 @@ module npu_top
     .rst_ni        (rst_n),
     .control_i     (control),
     .start_state_i (start_state),
+    .start_value_i (start_value),
     .stream_limit_i(stream_limit),
     .memory_i      (memory),
     .status_o      (status),

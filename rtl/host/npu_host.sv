@@ -39,6 +39,7 @@ module npu_host
   // To and from the core
   output control_t            control_o,       // pulses, a cycle after the host's access
   output start_state_t        start_state_o,   // as the registers stand: a level
+  output start_value_t        start_value_o,   // behind every start: the machine's first values
   output logic          [4:0] stream_limit_o,  // bursts, a level; 0: the chip finds it
   output mem_settings_t       memory_o,        // as the registers stand: a level
   input  run_status_t         status_i,        // how the program goes
@@ -53,8 +54,8 @@ module npu_host
 
   logic [3:0] window;
   window_req_t req, chip_req;
-  window_rsp_t rsp, seq_rsp, chip_rsp;
-  logic seq_rd_ack, seq_wr_ack, in_cmd, in_seq, in_cop, in_chip;
+  window_rsp_t rsp, seq_rsp, start_rsp, chip_rsp;
+  logic in_cmd, in_seq, in_cop, in_chip, start_known;
 
   npu_axil_slave u_slave (
     .clk_i,
@@ -74,7 +75,7 @@ module npu_host
   always_comb begin
     rsp = '0;
     if (in_cmd) rsp |= cmd_rsp_i;
-    if (in_seq) rsp |= seq_rsp;
+    if (in_seq) rsp |= start_known ? start_rsp : seq_rsp;
     if (in_cop) rsp |= cop_rsp_i;
     if (in_chip) rsp |= chip_rsp;
     if (!(in_cmd || in_seq || in_cop || in_chip)) rsp.ack = req.valid;
@@ -83,13 +84,15 @@ module npu_host
   // ---------------------------------------------------------------------------------------------
   // Window 0x100: sequencer
   // ---------------------------------------------------------------------------------------------
-  npu_seq_regs_pkg::npu_seq_regs__in_t  seq_in;
+  logic seq_rd_ack, seq_wr_ack;
+  window_req_t start_req;
+  npu_seq_regs_pkg::npu_seq_regs__in_t seq_in;
   npu_seq_regs_pkg::npu_seq_regs__out_t seq_out;
 
   npu_seq_regs u_seq_regs (
     .clk                 (clk_i),
     .rst_n               (rst_ni),
-    .s_cpuif_req         (req.valid && in_seq),
+    .s_cpuif_req         (req.valid && in_seq && !start_known),
     .s_cpuif_req_is_wr   (req.write),
     .s_cpuif_addr        (req.addr),
     .s_cpuif_wr_data     (req.wdata),
@@ -106,6 +109,16 @@ module npu_host
   );
 
   assign seq_rsp.ack = seq_rd_ack || seq_wr_ack;
+
+  npu_start_values u_start_values (
+    .clk_i,
+    .rst_ni,
+    .req_i  (start_req),
+    .known_o(start_known),
+    .rsp_o  (start_rsp),
+    .start_i(status_i.started),
+    .value_o(start_value_o)
+  );
 
   // The report of an error goes when the host clears it.
   logic failed_q;
@@ -167,6 +180,8 @@ module npu_host
   always_comb begin
     cmd_req_o       = req;
     cmd_req_o.valid = req.valid && in_cmd;
+    start_req       = req;
+    start_req.valid = req.valid && in_seq;
     cop_req_o       = req;
     cop_req_o.valid = req.valid && in_cop;
     chip_req        = req;

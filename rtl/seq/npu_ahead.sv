@@ -6,7 +6,7 @@
 // follow from; the address is formed once more at the head if one has.
 
 module npu_ahead
-  import npu_start_pkg::*;
+  import npu_pkg::*;
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 (
@@ -18,9 +18,12 @@ module npu_ahead
   output logic   entry_ready_o,  // taken; independent of entry_valid_i
   input  entry_t entry_i,        // with entry_valid_i
 
-  input logic [32:0] len_i,  // visible keys, POS + 1 - WSTART, while settled_i
-  input logic settled_i,  // low in the cycle after POS or WINDOW has changed
-  input machine_t regs_i,  // machine registers, changed a cycle after a head that changes them
+  input  logic      [32:0] len_i,          // visible keys, POS + 1 - WSTART, while settled_i
+  input  logic             settled_i,      // low in the cycle after POS or WINDOW has changed
+  // Machine registers, changed a cycle after a head that changes them
+  input  logic      [31:0] outcnt_i,       // OUTCNT
+  output logic      [ 2:0] base_number_o,  // which base is wanted
+  input  mem_addr_t        base_i,         // that one, in the same cycle
 
   output logic     entry_valid_o,  // the head; stays until ready, data stable; never with flush_i
   input  logic     entry_ready_i,  // it is dispatched; only with entry_valid_o
@@ -28,7 +31,7 @@ module npu_ahead
   output extents_t extents_o,      // its dimensions, with entry_valid_o
   output kind_t    kind_o,         // how it is dispatched, with entry_valid_o
   output logic     plain_ready_o,  // plain_o and coming_o were with the registers as they are
-  output plain_t   plain_o,        // its address, if it is a DMA transfer or an ARGMAX
+  output plain_t   plain_o,        // its address, if it is a DMA transfer, an ARGMAX or an EMBED
   // What stands at the head in the next cycle, if it changes; while !plain_ready_o the head itself
   output entry_t   coming_o
 );
@@ -73,7 +76,9 @@ module npu_ahead
 
   npu_plain_address u_plain (
     .entry_i(coming_o),
-    .regs_i,
+    .outcnt_i,
+    .base_number_o,
+    .base_i,
     .plain_o(plain)
   );
 

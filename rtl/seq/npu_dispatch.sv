@@ -19,8 +19,9 @@ module npu_dispatch
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input logic         start_i,       // pulse: a program starts; once after every reset
-  input start_state_t start_state_i, // its registers, and the length of its stream; with start_i
+  input logic         start_i,        // pulse: a program starts; once after every reset
+  input start_state_t start_state_i,  // the length of its stream; with start_i
+  input start_value_t start_value_i,  // its registers, behind start_i
 
   input  logic     stop_i,         // the program ends: nothing is dispatched in this cycle
   // The head: only while the registers are settled; stays until ready, data stable
@@ -30,15 +31,17 @@ module npu_dispatch
   input  extents_t extents_i,      // its dimensions, with entry_valid_i
   input  kind_t    kind_i,         // how it is dispatched, with entry_valid_i
   input  logic     plain_ready_i,  // plain_i is that of the registers as they are
-  input  plain_t   plain_i,        // its address, if it is a DMA transfer or an ARGMAX
+  input  plain_t   plain_i,        // its address, if it is a DMA transfer, an ARGMAX or an EMBED
   input  entry_t   coming_i,       // what stands at the head next; while !plain_ready_i the head
 
   // A cycle after a LOOP after which another word comes than the entry says
   output redirect_t redirect_o,
 
-  output machine_t        regs_o,    // machine registers as they are now, a level
-  output logic     [32:0] len_o,     // visible keys, while settled_o
-  output logic            settled_o, // low in the cycle after POS or WINDOW has changed
+  output machine_t         regs_o,         // machine registers as they are now, a level
+  output logic      [32:0] len_o,          // visible keys, while settled_o
+  output logic             settled_o,      // low in the cycle after POS or WINDOW has changed
+  input  logic      [ 2:0] base_number_i,  // a level
+  output mem_addr_t        base_o,         // BASE of that number as it is now, in the same cycle
 
   input  argmax_t argmax_i,       // column of the best value, the token of an ARGMAX
   output logic    argmax_clear_o, // pulse: an ARGMAX is dispatched; not while GEMM is busy
@@ -84,7 +87,10 @@ module npu_dispatch
     .rst_ni,
     .start_i,
     .start_regs_i(start_state_i.machine),
+    .start_value_i,
     .change_i    (change),
+    .base_number_i,
+    .base_o,
     .registers_o (registers)
   );
 

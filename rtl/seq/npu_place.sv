@@ -24,6 +24,7 @@ module npu_place
   input  entry_t     coming_i,
   input  entry_t     entry_i,      // a checked K/V transfer or EMBED, steady while valid_i
   input  dim_t       k_i,          // K/V: positions; steady while valid_i
+  input  mem_addr_t  base_i,       // EMBED: the base of its table; steady while valid_i
   input  registers_t registers_i,  // machine registers, steady while valid_i
   output place_t     place_o       // ready: EMBED 2, K/V 6, staged 8 cycles after valid_i
 );
@@ -145,13 +146,11 @@ module npu_place
   assign kv_start = sum_t'(regs.kv_base[31:4]) +
                     (word.flags[FlagV] ? sum_t'(regs.kv_voff[31:4]) : '0);
 
-  mem_addr_t base;
   logic off_words;
   sum_t row;  // of EMBED
   logic [SumW+4:0] rows_end;  // in bytes
-  assign base      = regs.bases[embed.base];
-  assign off_words = base[3:0] != '0;
-  assign row       = sum_t'(base[31:4]) + product_q;
+  assign off_words = base_i[3:0] != '0;
+  assign row       = sum_t'(base_i[31:4]) + product_q;
   assign rows_end  = {1'b0, row, 4'b0} + (SumW + 5)'(entry_i.span);
 
   always_ff @(posedge clk_i) begin
@@ -227,7 +226,7 @@ module npu_place
   // Result
   // ---------------------------------------------------------------------------------------------
   mem_addr_t mem, error_addr;
-  assign mem = {place_q[27:0], is_embed ? base[3:0] : 4'b0};
+  assign mem = {place_q[27:0], is_embed ? base_i[3:0] : 4'b0};
 
   always_comb begin
     error_addr = {last_q[27:0], 4'b0};

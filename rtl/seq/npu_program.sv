@@ -18,15 +18,18 @@ module npu_program
   // Host
   // Pulses: start is lost while busy or with soft_reset; abort while no program runs
   input control_t     control_i,
-  input start_state_t start_state_i, // valid with control_i.start; launches use the rest of it
+  input start_state_t start_state_i,  // valid with control_i.start; launches use the rest of it
+  input start_value_t start_value_i,  // behind every start; launches use the rest of them
 
   // Command port
-  input  launch_req_t launch_i,        // program and first registers; the host's are the rest
+  // Program and first registers, these until the last start value; the host's are the rest
+  input  launch_req_t launch_i,
   output logic        launch_ready_o,  // it starts; only with launch_i.valid
   output logic        launch_end_o,    // pulse: the program that it launched ends
 
   // To the sequencer
-  output start_state_t start_state_o,  // the program and all first registers, with status_o.started
+  output start_state_t start_state_o,  // the program, with status_o.started
+  output start_value_t start_value_o,  // behind it: first registers
 
   // Ways to end
   input progress_t progress_i,  // of the sequencer: END or a refused instruction, or the last one
@@ -50,10 +53,19 @@ module npu_program
     if (!control_i.start) begin
       start_state_o.image.ucode_base = launch_i.start.ucode_base;
       start_state_o.image.ucode_len  = launch_i.start.ucode_len;
-      start_state_o.machine.pos      = launch_i.start.pos;
-      start_state_o.machine.token    = launch_i.start.token;
-      start_state_o.machine.bases[0] = launch_i.start.base0;
-      start_state_o.machine.bases[1] = launch_i.start.base1;
+    end
+  end
+
+  always_comb begin
+    start_value_o = start_value_i;
+    if (launched_q) begin
+      unique case (16'(start_value_i.number))
+        SetPos:   start_value_o.value = launch_i.start.pos;
+        SetToken: start_value_o.value = launch_i.start.token;
+        SetBase0: start_value_o.value = launch_i.start.base0;
+        SetBase1: start_value_o.value = launch_i.start.base1;
+        default:  ;
+      endcase
     end
   end
 
@@ -92,5 +104,14 @@ module npu_program
     .status_o,
     .ending_o    (ending)
   );
+
+`ifndef SYNTHESIS
+  LaunchStays_A :
+  assert property (@(posedge clk_i) disable iff (!rst_ni || drain_o || control_i.soft_reset)
+                   start_value_i.valid && launched_q |-> $stable(
+      launch_i.start
+  ))
+  else $error("npu_program: a launch changes before its first registers are sent");
+`endif
 
 endmodule

@@ -49,6 +49,7 @@ module npu_resolve
     .coming_i,
     .entry_i,
     .k_i    (extents_i.k),
+    .base_i (plain_i.base),
     .registers_i,
     .place_o(place)
   );

@@ -24,9 +24,10 @@ module npu_seq
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low
 
-  input logic         start_i,       // pulse: a program starts; once after every reset
-  input logic         stop_i,        // nothing is dispatched in this cycle
-  input start_state_t start_state_i, // the program and its first registers, with start_i
+  input logic         start_i,        // pulse: a program starts; once after every reset
+  input logic         stop_i,         // nothing is dispatched in this cycle
+  input start_state_t start_state_i,  // the program, with start_i
+  input start_value_t start_value_i,  // its first registers, behind start_i
 
   // Of the fetch, 16 words at most; may be withdrawn or changed before ready
   output mem_req_t rd_req_o,
@@ -64,6 +65,8 @@ module npu_seq
   kind_t kind;
   plain_t plain;
   logic settled, plain_ready;
+  logic [2:0] base_number;
+  mem_addr_t base;
   logic [32:0] len;
 
   npu_fetch u_fetch (
@@ -108,7 +111,9 @@ module npu_seq
     .entry_i      (checked),
     .len_i        (len),
     .settled_i    (settled),
-    .regs_i       (regs_o),
+    .outcnt_i     (regs_o.outcnt),
+    .base_number_o(base_number),
+    .base_i       (base),
     .entry_valid_o(entry_valid),
     .entry_ready_i(entry_ready),
     .entry_o      (entry),
@@ -130,6 +135,7 @@ module npu_seq
     .rst_ni,
     .start_i,
     .start_state_i,
+    .start_value_i,
     .stop_i,
     .entry_valid_i(entry_valid),
     .entry_ready_o(entry_ready),
@@ -141,6 +147,8 @@ module npu_seq
     .coming_i     (coming),
     .redirect_o   (redirect),
     .regs_o,
+    .base_number_i(base_number),
+    .base_o       (base),
     .len_o        (len),
     .settled_o    (settled),
     .argmax_i,

@@ -76,13 +76,14 @@ package npu_seq_pkg;
     logic                  needs_place;  // K/V, EMBED: where the data lies takes products
   } kind_t;
 
-  // The address in memory of a DMA transfer or an ARGMAX
+  // The address in memory of a DMA transfer or an ARGMAX; of EMBED only its base
   typedef struct packed {
     logic      off_words;  // misaligned
     logic      outside;    // the byte behind the last one is at 8 GiB or above
     logic      above;      // it is at 4 GiB or above
     logic      beyond;     // it is not at 4 GiB, with above
     mem_addr_t addr;       // first byte, cut to 32 bits
+    mem_addr_t base;       // the base it counts from
   } plain_t;
 
   // Where a K/V transfer or an EMBED finds its data; with ready, but what is wrong is low before

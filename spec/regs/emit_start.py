@@ -12,7 +12,8 @@ GROUPS = {
     "image": "Where a program and its parameter stream lie",
     "machine": "Machine registers of a program: loaded at its start, changed by its instructions",
 }
-WORD_BITS = 32
+FIRST_NOTED = 24
+"""Place in the memory of what only software uses; those before it are numbers of SET."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class StartMember:
     def is_written(self) -> bool:
         """Whether software gives the start value."""
         return "write" in self.registers[0].fields[0].access
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether it is sent to the machine behind a start, and not given at once."""
+        return self.start.set_name != ""
 
 
 def members(windows: Iterable[Window]) -> list[StartMember]:
@@ -91,11 +97,63 @@ def _value(register: Register) -> str:
 
 def _assignments(member: StartMember) -> list[str]:
     target = f"start_state_of.{member.start.group}.{member.start.member}"
-    if not member.is_written:
+    if not member.is_written or member.is_sent:
         return [f"    {target} = '0;"]
     if not member.is_array:
         return [f"    {target} = {_value(member.registers[0])};"]
     return [f"    {target}[{i}] = {_value(r)};" for i, r in enumerate(member.registers)]
+
+
+def in_memory(windows: Iterable[Window]) -> list[tuple[Register, str]]:
+    """Return the registers that lie in a memory, and their places in SystemVerilog."""
+    (window,) = (window for window in windows if window.module == MODULE)
+    sent = [
+        (register, f"5'(npu_isa_pkg::Set{register.start.set_name.capitalize()})")
+        for register in window.registers
+        if register.start is not None and register.start.set_name
+    ]
+    noted = [register for register in window.registers if register.noted]
+    return sent + [(register, f"5'd{FIRST_NOTED + i}") for i, register in enumerate(noted)]
+
+
+def _choice(name: str, result: str, argument: str, cases: list[tuple[str, str]], other: str) -> str:
+    lines = [f"  function automatic {result} {name}({argument});"]
+    lines += [f"    unique case ({argument.split()[-1]})"]
+    lines += [f"      {case}: return {value};" for case, value in cases]
+    lines += [f"      default: return {other};", "    endcase", "  endfunction"]
+    return "\n".join(lines)
+
+
+def _memory(windows: tuple[Window, ...]) -> list[str]:
+    """Return the lines about the registers that lie in a memory."""
+    places = in_memory(windows)
+    offsets = [(f"8'h{r.offset:02X}", f"'{{known: 1'b1, number: {at}}}") for r, at in places]
+    masks = [(at, f"32'h{r.mask:08X}") for r, at in places if r.mask != 2**32 - 1]
+    resets = [(at, f"32'h{f.reset << f.lsb:08X}") for r, at in places for f in r.fields if f.reset]
+    return [
+        "",
+        "  // Where a register lies in the memory of start values: as SET counts, or behind those",
+        "  typedef struct packed {",
+        "    logic       known;   // it does",
+        "    logic [4:0] number;  // its place, with known",
+        "  } start_place_t;",
+        f"  localparam logic [4:0] FirstNoted = 5'd{FIRST_NOTED};  // only software's from here on",
+        "",
+        "  // A start value on its way to the machine",
+        "  typedef struct packed {",
+        "    logic        valid;   // pulse, from the cycle behind a start on",
+        "    logic        last;    // no more follow, with valid",
+        "    logic [4:0]  number;  // of a machine register as SET counts, or of none",
+        "    logic [31:0] value;   // with valid",
+        "  } start_value_t;",
+        "",
+        "  // Place of the register at an offset of the window, its bits, its value after a reset",
+        _choice("start_place", "start_place_t", "logic [7:0] offset", offsets, "'0"),
+        "",
+        _choice("start_mask", "logic [31:0]", "logic [4:0] number", masks, "'1"),
+        "",
+        _choice("start_reset", "logic [31:0]", "logic [4:0] number", resets, "'0"),
+    ]
 
 
 def systemverilog(windows: tuple[Window, ...], origin: str) -> str:
@@ -110,16 +168,22 @@ def systemverilog(windows: tuple[Window, ...], origin: str) -> str:
     ]
     for group, text in GROUPS.items():
         lines += ["", f"  // {text}", "  typedef struct packed {"]
-        lines += [f"    {_bits(m)} {m.start.member};" for m in found if m.start.group == group]
+        inside = [m for m in found if m.start.group == group and not (m.is_sent and m.is_array)]
+        lines += [f"    {_bits(m)} {m.start.member};" for m in inside]
         lines += [f"  }} {group}_t;"]
-    lines += ["", "  // What the host has written before a start", "  typedef struct packed {"]
+    lines += [
+        "",
+        "  // What the host has written before a start; what is sent behind it is 0 here",
+        "  typedef struct packed {",
+    ]
     lines += [f"    {group}_t {group};" for group in GROUPS]
     lines += ["  } start_state_t;", "", "  // What the sequencer's registers hold"]
     lines += [
         f"  function automatic start_state_t start_state_of({MODULE}_pkg::{MODULE}__out_t regs);"
     ]
-    lines += [line for member in found for line in _assignments(member)]
-    return "\n".join([*lines, "  endfunction", "", "endpackage", ""])
+    given = [member for member in found if not (member.is_sent and member.is_array)]
+    lines += [line for member in given for line in _assignments(member)]
+    return "\n".join([*lines, "  endfunction", *_memory(windows), "", "endpackage", ""])
 
 
 def _default(member: StartMember) -> tuple[str, str]:

@@ -4,7 +4,8 @@
 Committed: spec/regs/generated.py, firmware/include/npu_regs.h and npu_descriptors.h,
 docs/reference/registers.md, the tables of docs/reference/command-port.md.
 Not committed: build/gen/regs/<map>_pkg.sv and build/gen/regs/<map>.sv, written by PeakRDL-regblock,
-npu_start_pkg.sv, the struct that a program starts with, and npu_desc_pkg.sv, what lies in memory.
+npu_start_pkg.sv, what a program starts with, and npu_desc_pkg.sv, what lies in memory. The block of
+the sequencer lacks the registers that lie in npu_start_values.
 """
 
 import argparse
@@ -39,10 +40,15 @@ def committed() -> dict[Path, str]:
 
 def register_blocks(folder: Path) -> None:
     """Write the SystemVerilog register blocks into `folder`; unchanged files stay untouched."""
+    windows = source.load_all()
+    in_memory = {register.name for register, _ in emit_start.in_memory(windows)}
     for _, module, _ in source.WINDOWS:
+        top = source.compile_map(module)
+        if module == emit_start.MODULE:
+            top.inst.children = [c for c in top.inst.children if c.inst_name not in in_memory]
         with tempfile.TemporaryDirectory() as scratch:
             RegblockExporter().export(
-                source.compile_map(module),
+                top,
                 scratch,
                 cpuif_cls=PassthroughCpuif,
                 address_width=WINDOW_ADDRESS_BITS,
@@ -53,7 +59,6 @@ def register_blocks(folder: Path) -> None:
             for path in sorted(Path(scratch).glob("*.sv")):
                 text = enabled(packed(path.read_text(encoding="utf-8")))
                 write_if_changed(folder / path.name, text)
-    windows = source.load_all()
     texts = {
         "npu_start_pkg": emit_start.systemverilog(windows, emit.ORIGIN),
         "npu_desc_pkg": emit_descriptors.systemverilog(descriptors.load(), windows[0]),

@@ -43,22 +43,30 @@ class Field:
 
 @dataclass(frozen=True)
 class Start:
-    """A member of what a program starts with: `group` is "image" or "machine"."""
+    """A member of what a program starts with: `group` is "image" or "machine".
+
+    `set_name` is the register of SET that begins with it, "" for one that SET does not change.
+    """
 
     group: str
     member: str
     order: int
+    set_name: str = ""
 
 
 @dataclass(frozen=True)
 class Register:
-    """A register at a byte offset of its window; `start` tells what a program takes from it."""
+    """A register at a byte offset of its window; `start` tells what a program takes from it.
+
+    `noted` is whether only software uses it.
+    """
 
     name: str
     offset: int
     text: str
     fields: tuple[Field, ...]
     start: Start | None = None
+    noted: bool = False
 
     @property
     def mask(self) -> int:
@@ -143,12 +151,14 @@ def _start(node: RegNode) -> Start | None:
     if place is None:
         return None
     group, _, member = place.partition(".")
-    return Start(group, member, node.get_property("start_order"))
+    set_name = node.get_property("start_set", default="")
+    return Start(group, member, node.get_property("start_order"), set_name)
 
 
 def _register(node: RegNode, name: str, offset: int) -> Register:
     fields = tuple(_field(field) for field in node.fields())
-    return Register(name, offset, node.get_property("desc") or "", fields, _start(node))
+    noted = all(f.is_sw_writable and not f.is_hw_readable for f in node.fields())
+    return Register(name, offset, node.get_property("desc") or "", fields, _start(node), noted)
 
 
 def load(key: str, module: str, base: int) -> Window:

@@ -55,6 +55,7 @@ module unit_cop #(
     .cop_irq_i     (fault),
     .control_o     (control),
     .start_state_o (),
+    .start_value_o (),
     .stream_limit_o(),
     .memory_o      (settings),
     .status_i      ('0),

@@ -38,6 +38,8 @@ module unit_program
 );
 
   start_state_t start_state;
+  start_value_t start_value;
+  logic [4:0] number_q;
   mem_req_t rd_req;
   mem_rd_rsp_t rd_rsp;
   logic ticket_valid, ticket_ready;
@@ -54,10 +56,25 @@ module unit_program
     start_state.image.ucode_base     = unit_pkg::ProgramAt;
     start_state.image.ucode_len      = program_i.words;
     start_state.image.stream_len     = program_i.stream_bytes;
-    start_state.machine.eos          = '1;
     start_state.machine.kv_in_memory = !program_i.cache_in_sram;
-    start_state.machine.bases[0]     = 32'h0010_0000;
-    for (int unsigned b = 1; b < 8; b++) start_state.machine.bases[b] = 32'h0020_0000;
+  end
+
+  always_comb begin
+    unique case (16'(number_q)) inside
+      SetEos:                start_value.value = '1;
+      SetBase0:              start_value.value = 32'h0010_0000;
+      [SetBase1 : SetBase7]: start_value.value = 32'h0020_0000;
+      default:               start_value.value = '0;
+    endcase
+    start_value.valid  = number_q < FirstNoted;
+    start_value.last   = number_q == FirstNoted - 1'b1;
+    start_value.number = number_q;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) number_q <= FirstNoted;
+    else if (start_i) number_q <= '0;
+    else if (start_value.valid) number_q <= number_q + 1'b1;
   end
 
   npu_seq #(
@@ -68,6 +85,7 @@ module unit_program
     .start_i,
     .stop_i        (1'b0),
     .start_state_i (start_state),
+    .start_value_i (start_value),
     .rd_req_o      (rd_req),
     .rd_rsp_i      (rd_rsp),
     .regs_o        (),

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import cocotb
 import numpy as np
 from cocotb.triggers import ClockCycles
@@ -74,6 +76,30 @@ async def test_control_start_while_busy(dut: Dut) -> None:
     assert counters.instrs == expected.finish.counters.instrs
     await ClockCycles(dut.clk, 200)
     assert not int(dut.irq.value), "a start while busy was kept for later"
+
+
+@cocotb.test
+async def test_control_registers_behind_a_start(dut: Dut) -> None:
+    """What is written right behind a start is the next one's, however fast the memory answers."""
+    bench = await Bench.start(dut, Knobs(read_latency=1))
+    chip, data = bench.chip, bench.memory.data
+    words = program(
+        "DMA_LOAD dst=0x0 M=1 N=256 b=0\nBARRIER ld\nDMA_STORE dst=0x0 M=1 N=256 b=7\nEND"
+    )
+    places = [OUTPUT + 0x1000 * turn for turn in range(turns(16) + 1)]
+    await chip.start(bench.load(words, kv_cap=0x123, bases=(INPUT, *(0,) * 6, places[0])))
+    for here, there in pairwise(places):
+        if there == places[1]:
+            assert await chip.read_seq(SeqReg.KVCAP) == 0x123
+        await chip.write_seq(SeqReg.BASE7, there)
+        assert await chip.read_seq(SeqReg.BASE7) == there
+        later = data[there : there + 256].copy()
+        await wait_idle(bench)
+        assert (data[here : here + 256] == data[INPUT : INPUT + 256]).all(), f"{here:#x}"
+        assert (data[there : there + 256] == later).all(), f"{there:#x} is the next start's"
+        data[INPUT : INPUT + 256] = bench.random.integers(0, 256, 256, np.uint8)
+        await command(bench, "START")
+    await wait_idle(bench)
 
 
 async def _end(bench: Bench, limit: int = DEFAULT_LIMIT) -> ErrorReport | None:

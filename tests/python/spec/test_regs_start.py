@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 
 import pytest
 
+from spec.isa import SetReg
 from spec.regs import NO_TOKEN, SEQ_FIELDS, SeqReg, StartState, emit_start, source
 from spec.regs.source import Field, Register, Start, Window
 
@@ -63,14 +64,33 @@ def test_what_a_register_cannot_hold_is_refused(
 
 
 def test_the_package_takes_every_register() -> None:
-    """Struct and assignment name each member; one that nobody writes starts as 0."""
-    text = emit_start.systemverilog(source.load_all(), "here")
+    """A register is assigned or has a place in the memory of start values, never both."""
+    windows = source.load_all()
+    text = emit_start.systemverilog(windows, "here")
+    in_memory = {register.name for register, _ in emit_start.in_memory(windows)}
     for place in StartState.REGISTERS:
-        assert f"regs.{SeqReg(place.register).name}." in text
-    assert "start_state_of.machine.bases[3] = regs.BASE3.VALUE.value;" in text
-    assert "start_state_of.machine.kv_base = {regs.DDR_BASE_KV.VALUE.value, 8'b0};" in text
-    assert "logic kv_in_memory;" in text
+        register = SeqReg(place.register)
+        assert (f"regs.{register.name}." in text) != (register.name in in_memory)
+        assert (f"8'h{register:02X}: return" in text) == (register.name in in_memory)
+    assert "start_state_of.image.stream_len = {regs.STREAM_LEN.VALUE.value, 6'b0};" in text
+    assert "start_state_of.machine.kv_in_memory = regs.KV_CTRL.IN_MEMORY.value;" in text
     assert "start_state_of.machine.outcnt = '0;" in text
+    assert "logic kv_in_memory;" in text
+
+
+def test_what_set_changes_lies_in_the_memory() -> None:
+    """The register of each machine register that SET names, and those that only software uses."""
+    in_memory = {register.name: at for register, at in emit_start.in_memory(source.load_all())}
+    sets = {name for name in SetReg.__members__ if name not in {"STREAM", "OUTCNT"}}
+    assert {at[len("5'(npu_isa_pkg::Set") : -1].upper() for at in in_memory.values()} > sets
+    first = [in_memory[f"DDR_BASE_{name}"] for name in ("ACT", "OUT", "KV")]
+    assert first == [f"5'(npu_isa_pkg::Set{name})" for name in ("Base0", "Base1", "Kvbase")]
+    for name in sets - {"BASE0", "BASE1", "KVBASE"}:
+        assert in_memory[name] == f"5'(npu_isa_pkg::Set{name.capitalize()})"
+    noted = ["MODEL_HIDDEN", "MODEL_HEADS", "MODEL_HEAD_DIM", "SEQ_LEN", "TOKEN_IDX"]
+    assert [in_memory[name] for name in noted] == [f"5'd{place}" for place in range(24, 29)]
+    assert len(in_memory) == len(sets) + len(noted)
+    assert max(SetReg) < emit_start.FIRST_NOTED
 
 
 def _window(*registers: tuple[str, Start, int]) -> Window:
