@@ -38,14 +38,20 @@ module npu_chip_window
   npu_chip_regs_pkg::npu_chip_regs__in_t  chip_in;
   npu_chip_regs_pkg::npu_chip_regs__out_t chip_out;
   logic rd_ack, wr_ack;
-  counters_t counters;
+  npu_counters_pkg::counter_place_t place;
+  logic [31:0] rdata, count;
+  logic [63:0] cycles, macs;
 
-  assign rsp_o.ack = rd_ack || wr_ack;
+  assign place = npu_counters_pkg::counter_place(req_i.addr);
+  assign rsp_o = '{
+          ack: place.known ? req_i.valid : (rd_ack || wr_ack),
+          rdata: place.known ? count : rdata
+      };
 
   npu_chip_regs u_regs (
     .clk                 (clk_i),
     .rst_n               (rst_ni),
-    .s_cpuif_req         (req_i.valid),
+    .s_cpuif_req         (req_i.valid && !place.known),
     .s_cpuif_req_is_wr   (req_i.write),
     .s_cpuif_addr        (req_i.addr),
     .s_cpuif_wr_data     (req_i.wdata),
@@ -54,7 +60,7 @@ module npu_chip_window
     .s_cpuif_req_stall_rd(),
     .s_cpuif_rd_ack      (rd_ack),
     .s_cpuif_rd_err      (),
-    .s_cpuif_rd_data     (rsp_o.rdata),
+    .s_cpuif_rd_data     (rdata),
     .s_cpuif_wr_ack      (wr_ack),
     .s_cpuif_wr_err      (),
     .hwif_in             (chip_in),
@@ -64,10 +70,14 @@ module npu_chip_window
   npu_perf u_perf (
     .clk_i,
     .rst_ni,
-    .clear_i   (chip_out.PERF_CTRL.CLEAR.value || started_i),
-    .run_i     (busy_i),
+    .clear_i (chip_out.PERF_CTRL.CLEAR.value || started_i),
+    .run_i   (busy_i),
     .events_i,
-    .counters_o(counters)
+    .cycles_o(cycles),
+    .macs_o  (macs),
+    .read_i  (req_i.valid && place.known),
+    .number_i(place.number),
+    .value_o (count)
   );
 
   always_comb begin
@@ -84,18 +94,10 @@ module npu_chip_window
     chip_in.IRQ_STATUS.SEQ_DONE.hwset   = finish_i;
     chip_in.IRQ_STATUS.CMD.next         = cmd_irq_i;
     chip_in.IRQ_STATUS.COP.next         = cop_irq_i;
-    chip_in.CYCLES_LO.VALUE.next        = counters.cycles[31:0];
-    chip_in.CYCLES_HI.VALUE.next        = counters.cycles[63:32];
-    chip_in.MACS_LO.VALUE.next          = counters.macs[31:0];
-    chip_in.MACS_HI.VALUE.next          = counters.macs[63:32];
-    chip_in.INSTRS.VALUE.next           = counters.instrs;
-    chip_in.READ_BEATS.VALUE.next       = counters.read_beats;
-    chip_in.WRITE_BEATS.VALUE.next      = counters.write_beats;
-    chip_in.STREAM_BEATS.VALUE.next     = counters.stream_beats;
-    for (int unsigned e = 0; e < NumEngines; e++) begin
-      chip_in.BUSY[e].VALUE.next  = counters.busy[e];
-      chip_in.STALL[e].VALUE.next = counters.stall[e];
-    end
+    chip_in.CYCLES_LO.VALUE.next        = cycles[31:0];
+    chip_in.CYCLES_HI.VALUE.next        = cycles[63:32];
+    chip_in.MACS_LO.VALUE.next          = macs[31:0];
+    chip_in.MACS_HI.VALUE.next          = macs[63:32];
   end
 
   assign memory_o.timeout = chip_out.MEM_TIMEOUT.CYCLES.value;

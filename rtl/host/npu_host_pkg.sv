@@ -64,16 +64,4 @@ package npu_host_pkg;
     logic [NumEngines-1:0] engine_stall;  // is busy, and SRAM or stream holds it up
   } events_t;
 
-  // What they have counted since the start of the program
-  typedef struct packed {
-    logic [63:0]                 cycles;        // busy cycles
-    logic [63:0]                 macs;          // multiply-accumulates of GEMM
-    logic [31:0]                 instrs;        // instructions dispatched
-    logic [31:0]                 read_beats;    // beats on the memory bus
-    logic [31:0]                 write_beats;   // beats on the memory bus
-    logic [31:0]                 stream_beats;  // read beats of the parameter stream
-    logic [NumEngines-1:0][31:0] busy;          // cycles of each engine with unfinished operations
-    logic [NumEngines-1:0][31:0] stall;         // cycles of each engine held up by SRAM or stream
-  } counters_t;
-
 endpackage

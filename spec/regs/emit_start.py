@@ -116,7 +116,8 @@ def in_memory(windows: Iterable[Window]) -> list[tuple[Register, str]]:
     return sent + [(register, f"5'd{FIRST_NOTED + i}") for i, register in enumerate(noted)]
 
 
-def _choice(name: str, result: str, argument: str, cases: list[tuple[str, str]], other: str) -> str:
+def choice(name: str, result: str, argument: str, cases: list[tuple[str, str]], other: str) -> str:
+    """Return a function of SystemVerilog that takes a value for each case."""
     lines = [f"  function automatic {result} {name}({argument});"]
     lines += [f"    unique case ({argument.split()[-1]})"]
     lines += [f"      {case}: return {value};" for case, value in cases]
@@ -148,11 +149,11 @@ def _memory(windows: tuple[Window, ...]) -> list[str]:
         "  } start_value_t;",
         "",
         "  // Place of the register at an offset of the window, its bits, its value after a reset",
-        _choice("start_place", "start_place_t", "logic [7:0] offset", offsets, "'0"),
+        choice("start_place", "start_place_t", "logic [7:0] offset", offsets, "'0"),
         "",
-        _choice("start_mask", "logic [31:0]", "logic [4:0] number", masks, "'1"),
+        choice("start_mask", "logic [31:0]", "logic [4:0] number", masks, "'1"),
         "",
-        _choice("start_reset", "logic [31:0]", "logic [4:0] number", resets, "'0"),
+        choice("start_reset", "logic [31:0]", "logic [4:0] number", resets, "'0"),
     ]
 
 

@@ -4,8 +4,9 @@
 Committed: spec/regs/generated.py, firmware/include/npu_regs.h and npu_descriptors.h,
 docs/reference/registers.md, the tables of docs/reference/command-port.md.
 Not committed: build/gen/regs/<map>_pkg.sv and build/gen/regs/<map>.sv, written by PeakRDL-regblock,
-npu_start_pkg.sv, what a program starts with, and npu_desc_pkg.sv, what lies in memory. The block of
-the sequencer lacks the registers that lie in npu_start_values.
+npu_start_pkg.sv, what a program starts with, npu_counters_pkg.sv, where counters lie, and
+npu_desc_pkg.sv, what lies in memory. A block lacks the registers that npu_start_values or npu_perf
+holds in a memory.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from pathlib import Path
 from peakrdl_regblock import RegblockExporter
 from peakrdl_regblock.cpuif.passthrough import PassthroughCpuif
 
-from spec.regs import descriptors, emit, emit_descriptors, emit_start, source
+from spec.regs import descriptors, emit, emit_counters, emit_descriptors, emit_start, source
 
 ROOT = Path(__file__).resolve().parents[2]
 WINDOW_ADDRESS_BITS = 8
@@ -41,14 +42,11 @@ def committed() -> dict[Path, str]:
 def register_blocks(folder: Path) -> None:
     """Write the SystemVerilog register blocks into `folder`; unchanged files stay untouched."""
     windows = source.load_all()
-    in_memory = {register.name for register, _ in emit_start.in_memory(windows)}
-    for _, module, _ in source.WINDOWS:
-        top = source.compile_map(module)
-        if module == emit_start.MODULE:
-            top.inst.children = [c for c in top.inst.children if c.inst_name not in in_memory]
+    for window in windows:
+        module = window.module
         with tempfile.TemporaryDirectory() as scratch:
             RegblockExporter().export(
-                top,
+                source.without_memories(source.compile_map(module), window),
                 scratch,
                 cpuif_cls=PassthroughCpuif,
                 address_width=WINDOW_ADDRESS_BITS,
@@ -60,6 +58,7 @@ def register_blocks(folder: Path) -> None:
                 text = enabled(packed(path.read_text(encoding="utf-8")))
                 write_if_changed(folder / path.name, text)
     texts = {
+        "npu_counters_pkg": emit_counters.systemverilog(windows, emit.ORIGIN),
         "npu_start_pkg": emit_start.systemverilog(windows, emit.ORIGIN),
         "npu_desc_pkg": emit_descriptors.systemverilog(descriptors.load(), windows[0]),
     }

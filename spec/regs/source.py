@@ -58,7 +58,7 @@ class Start:
 class Register:
     """A register at a byte offset of its window; `start` tells what a program takes from it.
 
-    `noted` is whether only software uses it.
+    `noted` is whether only software uses it, `counter` its place in the memory of npu_perf.
     """
 
     name: str
@@ -67,6 +67,12 @@ class Register:
     fields: tuple[Field, ...]
     start: Start | None = None
     noted: bool = False
+    counter: int | None = None
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it lies in a memory of npu_start_values or npu_perf, not in flip-flops."""
+        return self.noted or self.counter is not None or bool(self.start and self.start.set_name)
 
     @property
     def mask(self) -> int:
@@ -158,7 +164,22 @@ def _start(node: RegNode) -> Start | None:
 def _register(node: RegNode, name: str, offset: int) -> Register:
     fields = tuple(_field(field) for field in node.fields())
     noted = all(f.is_sw_writable and not f.is_hw_readable for f in node.fields())
-    return Register(name, offset, node.get_property("desc") or "", fields, _start(node), noted)
+    counter = node.get_property("counter_place", default=None)
+    if counter is not None and node.current_idx is not None:
+        counter += node.current_idx[0]
+    text = node.get_property("desc") or ""
+    return Register(name, offset, text, fields, _start(node), noted, counter)
+
+
+def without_memories(top: AddrmapNode, window: Window) -> AddrmapNode:
+    """Return the map without the registers that lie in a memory; it is changed itself."""
+    offsets = {register.offset for register in window.registers if register.in_memory}
+    top.inst.children = [
+        node.inst
+        for node in top.children()
+        if not (isinstance(node, RegNode) and node.raw_absolute_address in offsets)
+    ]
+    return top
 
 
 def load(key: str, module: str, base: int) -> Window:

@@ -69,6 +69,24 @@ async def _again(bench: Bench) -> ChipCounters:
 
 
 @cocotb.test
+async def test_counters_while_they_count(dut: Dut) -> None:
+    """What is read while a program runs is the count of that cycle: the array's beside CYCLES."""
+    bench = await Bench.start(dut)
+    words = program("GEMM dst=0x20000 src0=0 src1=0x10000 M=128 N=64 K=512 out=i32\nEND")
+    await bench.chip.start(bench.load(words))
+    while not await bench.chip.read_chip(ChipReg.BUSY2):
+        pass
+    await _clear(bench)
+    for turn in range(60):
+        await ClockCycles(dut.clk, int(bench.random.integers(0, 20)))
+        before = await bench.chip.read_chip(ChipReg.CYCLES_LO)
+        busy = await bench.chip.read_chip(ChipReg.BUSY2)
+        after = await bench.chip.read_chip(ChipReg.CYCLES_LO)
+        assert before < busy < after, f"{turn}: {before}, then {busy} busy, then {after}"
+    await wait_idle(bench, 20_000)
+
+
+@cocotb.test
 async def test_counters_soft_reset(dut: Dut) -> None:
     """A soft reset keeps what an abandoned program has counted; its own cycles count, too."""
     bench = await Bench.start(dut)

@@ -6,7 +6,17 @@ from pathlib import Path
 import pytest
 
 from spec.isa import ISA_VERSION
-from spec.regs import CHIP_BASE, CHIP_FIELDS, SEQ_BASE, SEQ_FIELDS, ChipReg, SeqReg, generate
+from spec.regs import (
+    CHIP_BASE,
+    CHIP_FIELDS,
+    SEQ_BASE,
+    SEQ_FIELDS,
+    ChipReg,
+    SeqReg,
+    emit_counters,
+    generate,
+    source,
+)
 from spec.regs.generated import CHIP_ID_VALUE
 
 
@@ -56,6 +66,7 @@ def test_register_blocks(tmp_path: Path) -> None:
         "npu_cmd_regs_pkg.sv",
         "npu_cop_regs.sv",
         "npu_cop_regs_pkg.sv",
+        "npu_counters_pkg.sv",
         "npu_desc_pkg.sv",
         "npu_seq_regs.sv",
         "npu_seq_regs_pkg.sv",
@@ -70,3 +81,16 @@ def test_register_blocks(tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
     generate.register_blocks(tmp_path)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+
+
+def test_counters_lie_in_a_memory() -> None:
+    """Every counter of 32 bits has a place of its own; two at one place are refused."""
+    windows = source.load_all()
+    text = emit_counters.systemverilog(windows, "here")
+    engines = [ChipReg(ChipReg.BUSY0 + 4 * place) for place in range(12)]
+    others = (ChipReg.INSTRS, ChipReg.READ_BEATS, ChipReg.WRITE_BEATS, ChipReg.STREAM_BEATS)
+    for place, register in enumerate((*engines, *others)):
+        assert f"8'h{register:02X}: return '{{known: 1'b1, number: 4'd{place}}};" in text
+    assert "localparam logic [3:0] CounterStall = 4'd6;" in text
+    with pytest.raises(ValueError, match="32 registers have a counter_place, allowed one each"):
+        emit_counters.systemverilog(windows * 2, "here")
