@@ -3,8 +3,8 @@
 // Places in memory and in staging tiles that need products of registers: K/V transfers and EMBED.
 // One multiplier forms a product per cycle while the instruction waits at the head of the queue; its
 // first factors are chosen while the instruction moves there, the others a cycle ahead. The sums, in
-// words of 16 bytes, are wide enough not to wrap around. What lies outside memory,
-// SRAM or the capacity of the cache is reported together with the result.
+// words of 16 bytes, wrap around at twice the memory, and each knows whether it has. What lies outside
+// memory, SRAM or the capacity of the cache is reported together with the result.
 
 module npu_place
   import npu_pkg::*;
@@ -30,11 +30,30 @@ module npu_place
 );
 
   localparam int unsigned EdgeBits = $clog2(Edge);
-  localparam int unsigned SumW = 52;
-  typedef logic [SumW-1:0] sum_t;
+  localparam int unsigned SumW = 29;
+  typedef logic [SumW-1:0] words_t;
+  typedef struct packed {
+    logic   over;   // the sum is 2^29 or more
+    words_t words;  // the rest of it
+  } sum_t;
 
-  localparam sum_t MemWords = sum_t'(1) << 28;
-  localparam logic [SumW+4:0] MemBytes = (SumW + 5)'(1) << 32;
+  localparam words_t MemWords = words_t'(1) << 28;
+  localparam logic [37:0] MemBytes = 38'd1 << 32;
+
+  function automatic sum_t plus(sum_t x, sum_t y);
+    logic   carry;
+    words_t words;
+    {carry, words} = {1'b0, x.words} + {1'b0, y.words};
+    return '{over: x.over || y.over || carry, words: words};
+  endfunction
+
+  function automatic sum_t in_words(words_t words);
+    return '{over: 1'b0, words: words};
+  endfunction
+
+  function automatic logic beyond(sum_t sum, words_t limit);
+    return sum.over || sum.words > limit;
+  endfunction
 
   machine_t regs;
   logic [31:0] wstart;
@@ -92,7 +111,9 @@ module npu_place
   state_e state_q;
   logic [31:0] a, a_q;  // factors
   logic [17:0] b, b_q;
-  sum_t product_q;
+  logic [49:0] product_q;
+  sum_t product;
+  assign product = '{over: product_q[49:SumW] != '0, words: product_q[SumW-1:0]};
 
   instr_t coming;
   embed_imm_t coming_embed;
@@ -127,8 +148,8 @@ module npu_place
   sum_t place_q;  // of the first head at position 0, then of the first position; EMBED: of row 0
   sum_t last_q;  // of the last head at position 0
   sum_t end_q;  // of the piece of the last head, perhaps without the last product
-  sum_t stage_q;  // of the first position in the first head's staging tiles
-  sum_t stage_last_q;  // of the last head's staging tiles
+  sram_addr_t stage_q;  // of the first position in the first head's staging tiles
+  logic [27:0] stage_last_q;  // of the last head's staging tiles
   sum_t stage_end_q;  // without the last product
   sum_t tiles_q;  // that are touched
 
@@ -138,20 +159,22 @@ module npu_place
   logic context_full_q, bad_address_q, bad_range_q, stage_blamed_q;
   sum_t ending;
   assign in_sram        = !regs.kv_in_memory;
-  assign ending         = end_q + (staged ? '0 : product_q);
-  assign memory_outside = !in_sram && ending > MemWords;
-  assign stage_outside  = staged && stage_end_q + product_q > sum_t'(SramWords);
+  assign ending         = plus(end_q, staged ? '0 : product);
+  assign memory_outside = !in_sram && beyond(ending, MemWords);
+  assign stage_outside  = staged && beyond(plus(stage_end_q, product), words_t'(SramWords));
 
-  sum_t kv_start;
-  assign kv_start = sum_t'(regs.kv_base[31:4]) +
-                    (word.flags[FlagV] ? sum_t'(regs.kv_voff[31:4]) : '0);
+  sum_t kv_start, from_stage;
+  assign from_stage = plus(in_words(words_t'(word.dst)), product);
+  assign kv_start = in_words(
+      words_t'(regs.kv_base[31:4]) + (word.flags[FlagV] ? words_t'(regs.kv_voff[31:4]) : '0)
+  );
 
   logic off_words;
   sum_t row;  // of EMBED
-  logic [SumW+4:0] rows_end;  // in bytes
+  logic [37:0] rows_end;  // in bytes, but for what the row is over
   assign off_words = base_i[3:0] != '0;
-  assign row       = sum_t'(base_i[31:4]) + product_q;
-  assign rows_end  = {1'b0, row, 4'b0} + (SumW + 5)'(entry_i.span);
+  assign row       = plus(in_words(words_t'(base_i[31:4])), product);
+  assign rows_end  = {5'b0, row.words, 4'b0} + {1'b0, entry_i.span};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -189,33 +212,33 @@ module npu_place
       bad_range_q    <= 1'b0;
       stage_blamed_q <= 1'b0;
     end else begin
-      product_q <= sum_t'(a_q) * sum_t'(b_q);
+      product_q <= 50'(a_q) * 50'(b_q);
       unique case (state_q)
-        StFirstHead: place_q <= kv_start + product_q;
-        StHeads:     place_q <= place_q + product_q;
-        StTile:      last_q <= place_q + product_q;
+        StFirstHead: place_q <= plus(kv_start, product);
+        StHeads:     place_q <= plus(place_q, product);
+        StTile:      last_q <= plus(place_q, product);
         StTiles: begin
-          place_q <= place_q + product_q;
-          end_q   <= last_q + product_q;
+          place_q <= plus(place_q, product);
+          end_q   <= plus(last_q, product);
         end
         StStageTile: begin
-          end_q   <= end_q + product_q;
-          tiles_q <= product_q;
+          end_q   <= plus(end_q, product);
+          tiles_q <= product;
         end
         StStageHeads: begin
-          stage_q     <= sum_t'(word.dst) + product_q;
-          stage_end_q <= sum_t'(word.dst) + product_q + tiles_q;
+          stage_q     <= from_stage.words[15:0];
+          stage_end_q <= plus(from_stage, tiles_q);
         end
         StEnd: begin
-          stage_last_q   <= sum_t'(word.dst) + product_q;
+          stage_last_q   <= from_stage.words[27:0];
           context_full_q <= first_q + 34'(k_i) > 34'(regs.kv_cap);
           bad_address_q  <= memory_outside;
-          bad_range_q    <= stage_outside || (in_sram && ending > sum_t'(SramWords));
+          bad_range_q    <= stage_outside || (in_sram && beyond(ending, words_t'(SramWords)));
           stage_blamed_q <= stage_outside && !memory_outside;
         end
         StRowEnd: begin
           place_q       <= row;
-          bad_address_q <= !is_list && (off_words || rows_end > MemBytes);
+          bad_address_q <= !is_list && (off_words || row.over || rows_end > MemBytes);
         end
         default:     ;
       endcase
@@ -226,18 +249,18 @@ module npu_place
   // Result
   // ---------------------------------------------------------------------------------------------
   mem_addr_t mem, error_addr;
-  assign mem = {place_q[27:0], is_embed ? base_i[3:0] : 4'b0};
+  assign mem = {place_q.words[27:0], is_embed ? base_i[3:0] : 4'b0};
 
   always_comb begin
-    error_addr = {last_q[27:0], 4'b0};
+    error_addr = {last_q.words[27:0], 4'b0};
     if (is_embed) error_addr = mem;
-    else if (stage_blamed_q) error_addr = {stage_last_q[27:0], 4'b0};
+    else if (stage_blamed_q) error_addr = {stage_last_q, 4'b0};
   end
 
   assign place_o = '{
           ready: state_q == StDone,
           mem: mem,
-          stage: stage_q[15:0],
+          stage: stage_q,
           phase: phase,
           context_full: context_full_q,
           bad_address: bad_address_q,

@@ -109,6 +109,13 @@ async def test_refuse_cache_addresses(dut: Dut) -> None:
     given = {"kv_base": top, "kv_layer": top, "kv_head": top, "kv_voff": top, "kv_cap": TOP - 1}
     place = top + 0xFFFF * top + 510 * top + top
     await refusals.refused(words, code, place % TOP, statically=False, **given)
+    # A product of twice the memory, and a sum that reaches it with the last summand
+    for layer, step, start in ((0x8000, 1 << 18, 0), (1, 0x1_0000, top)):
+        words = group(f"KV_READ dst=0x2000 layer={layer} N=16 K=1 heads=0..0 v")
+        given = {"kv_base": start, "kv_layer": step, "kv_voff": start, "kv_cap": 1}
+        place = 2 * start + layer * step
+        assert 2 * TOP <= place < 2 * TOP + (1 << 20)
+        await refusals.refused(words, code, place % TOP, statically=False, **given)
 
 
 @cocotb.test
