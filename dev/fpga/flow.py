@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the sources of a board to its bitstream: yosys, nextpnr and the packer of Project Trellis.
 
+Between placer and router slices are moved to where fewer wires are wanted.
+
 Each step keeps what it made, with a digest of what that follows from, so that a command that was
 stopped goes on with the step that it was in.
 """
@@ -14,23 +16,27 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dev import ecp5, synth, yosys
-from dev.fpga import boards
+from dev.fpga import boards, fillers, refine
 from dev.yosys import SynthesisError
 from npu import optional
 from spec.paths import ROOT
 from tb.run import sources
 
+HERE = Path(__file__).parent
 DEVICE = ("--um5g-85k", "--package", "CABGA381", "--speed", "8", "--timing-allow-fail")
 ROUTER = ("--router", "router2")
 """Of nextpnr; the faster one where most of the device is used."""
 PLACE = ("--seed", "1", "--placer", "static", "--no-route", *ROUTER)
 """The electrostatic placer, for short wires. The file that it writes keeps the router's name."""
 ROUTE = ("--no-pack", "--no-place", *ROUTER)
+SETTINGS = {"router2/bbMargin/x": "12", "router2/bbMargin/y": "12"}
+"""Of the router, for which it has no options: how many tiles a wire may go beyond what it connects,
+instead of 3."""
 LONGEST_NAME = 80
 """Letters of the name of a cell that are shown, its last ones."""
 WAIVED = ("ABC: Warning: ",)
@@ -215,15 +221,31 @@ def open_carries(file: Path) -> None:
 
 
 def placed(board: boards.Board) -> Placed:
-    """Place the netlist of a board.
+    """Place the netlist of a board, and move its slices to where the router has room.
+
+    The clock is that of the placer.
 
     Raises:
         SynthesisError: nextpnr refused it.
     """
     own = folder(board)
-    words: list[str | Path] = [*PLACE, "--json", own / "net.json", "--write", own / "placed.json"]
-    _nextpnr(board, words, "placed.txt", own / "net.json", own / "placed.json")
-    return _read(own, "placed")
+    filled, roomy, found = (own / f"{n}.json" for n in ("filled", "filled_placed", "placed"))
+    count = fillers.write_with(own / "net.json", filled)
+    words: list[str | Path] = [*PLACE, "--json", filled, "--write", roomy]
+    _nextpnr(board, words, "placed.txt", filled, roomy)
+
+    def made() -> None:
+        netlist = json.loads(roomy.read_text(encoding="utf-8"))
+        fillers.removed(netlist)
+        refine.refined(netlist, own)
+        for module in netlist["modules"].values():
+            module["settings"].update(SETTINGS)
+        found.write_text(json.dumps(netlist), encoding="utf-8")
+
+    files = [roomy, *(HERE / name for name in ("fillers.py", "refine.py", "refine.cpp"))]
+    _kept(found, yosys.digest(str(SETTINGS), files), made)
+    placed = _read(own, "placed")
+    return replace(placed, comb=placed.comb - count)
 
 
 def routed(board: boards.Board) -> Placed:

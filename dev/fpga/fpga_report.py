@@ -176,6 +176,12 @@ def page(text: str, report: FpgaReport) -> str:
     """Return docs/fpga.md with what was found."""
     path = "".join(f"{line}\n" for line in report.path)
     bits = f"The bitstream has {report.bitstream:,} bytes." if report.bitstream else NO_BITSTREAM
+    missing = report.board.megahertz - report.placed.megahertz
+    if report.placed.routed and missing > 0:
+        bits += (
+            f" Its PLL makes {report.board.megahertz} MHz, {missing:.2f} MHz more than the\n"
+            "slowest path allows where the device is slowest."
+        )
     slowest = f"\nIts slowest path:\n\n```text\n{path}```\n" if path else ""
     parts = {
         "selftest": lambda: f"\n```text\n{report.block}\n```\n\n",
