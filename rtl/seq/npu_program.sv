@@ -108,7 +108,7 @@ module npu_program
 `ifndef SYNTHESIS
   LaunchStays_A :
   assert property (@(posedge clk_i) disable iff (!rst_ni || drain_o || control_i.soft_reset)
-                   start_value_i.valid && launched_q |-> $stable(
+                   start_value_i.valid && launched_q && status_o.busy |-> $stable(
       launch_i.start
   ))
   else $error("npu_program: a launch changes before its first registers are sent");
