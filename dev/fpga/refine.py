@@ -46,7 +46,7 @@ class Place(NamedTuple):
 
 @dataclass
 class Held:
-    """What a slice holds: cells by their places in it, and why it stays if it does."""
+    """What a slice holds: cells by their places in it, and whether it stays."""
 
     cells: dict[str, str] = field(default_factory=dict)
     fixed: bool = False
