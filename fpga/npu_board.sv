@@ -10,7 +10,7 @@ module npu_board #(
   parameter int unsigned FifoKiB = 4,
   parameter int unsigned NormMax = 128,
   parameter int unsigned MemoryKiB = 128,  // a power of two from 4 to 1024
-  parameter int unsigned Divisor = 36,  // cycles of a bit of the UART, at least 4
+  parameter int unsigned Divisor = 32,  // cycles of a bit of the UART, at least 4
   parameter int unsigned IdleCycles = 1 << 23  // behind which a broken request is forgotten
 ) (
   input  logic clk_i,      // clock

@@ -10,9 +10,10 @@ module npu_board_evn #(
   parameter int unsigned FifoKiB = 4,
   parameter int unsigned NormMax = 128,
   parameter int unsigned MemoryKiB = 128,
-  parameter int unsigned Divisor = 36,
+  parameter int unsigned Divisor = 32,
   parameter int unsigned IdleCycles = 1 << 23,
-  parameter int unsigned Times = 3  // clock of everything, in 12 MHz: 2 to 8
+  parameter int unsigned Times = 8,  // clock of everything, in shares of 12 MHz: 24 to 96 MHz
+  parameter int unsigned Shares = 3  // that 12 MHz has: 1 to 3, each 3.125 MHz or more
 ) (
   input  logic       clk_12_i,   // 12 MHz
   input  logic       rst_ni,     // push button, active low; asynchronous
@@ -21,12 +22,16 @@ module npu_board_evn #(
   output logic [1:0] led_no      // lights, active low: the clock is steady; the chip's interrupt
 );
 
-  if (Times < 2 || Times > 8) begin : gen_bad_times
-    $fatal(1, "npu_board_evn: Times = %0d, must be 2 to 8", Times);
+  if (Shares < 1 || Shares > 3) begin : gen_bad_shares
+    $fatal(1, "npu_board_evn: Shares = %0d, must be 1 to 3", Shares);
+  end
+
+  if (Times < 2 * Shares || Times > 8 * Shares) begin : gen_bad_times
+    $fatal(1, "npu_board_evn: Times = %0d, must be %0d to %0d", Times, 2 * Shares, 8 * Shares);
   end
 
   // The oscillator inside runs at 400 to 800 MHz.
-  localparam int unsigned Divided = 600 / (12 * Times);
+  localparam int unsigned Divided = 600 * Shares / (12 * Times);
 
   logic clk, locked, irq;
 
@@ -34,7 +39,7 @@ module npu_board_evn #(
   (* FREQUENCY_PIN_CLKI = "12", ICP_CURRENT = "12", LPF_RESISTOR = "8" *)
   (* MFG_ENABLE_FILTEROPAMP = "1", MFG_GMCREF_SEL = "2" *)
   EHXPLLL #(
-    .CLKI_DIV(1),
+    .CLKI_DIV(Shares),
     .CLKFB_DIV(Times),
     .CLKOP_DIV(Divided),
     .CLKOP_CPHASE(Divided / 2 - 1),

@@ -4,7 +4,7 @@
 // bit is looked at in its middle; a frame without its stop bit is dropped.
 
 module npu_uart_rx #(
-  parameter int unsigned Divisor = 36  // cycles of a bit, at least 4
+  parameter int unsigned Divisor = 32  // cycles of a bit, at least 4
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low

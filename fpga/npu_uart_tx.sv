@@ -3,7 +3,7 @@
 // Transmitter of a UART: frames as npu_uart_rx takes them, one behind the other while there are bytes.
 
 module npu_uart_tx #(
-  parameter int unsigned Divisor = 36  // cycles of a bit, at least 4
+  parameter int unsigned Divisor = 32  // cycles of a bit, at least 4
 ) (
   input logic clk_i,  // clock
   input logic rst_ni, // reset, active low

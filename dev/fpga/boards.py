@@ -37,7 +37,7 @@ class Board:
         name: that of the configuration of its chip's array.
         array_dim, sram_kib, acc_rows, fifo_kib, norm_max: parameters of `npu_top`.
         memory_kib: KiB of memory.
-        times: its clock, in CRYSTAL MHz.
+        times, shares: its clock is `times` shares of the crystal's, which has `shares` of them.
         baud: bits a second of the serial port.
     """
 
@@ -48,7 +48,8 @@ class Board:
     fifo_kib: int = 4
     norm_max: int = 128
     memory_kib: int = 128
-    times: int = 3
+    times: int = 8
+    shares: int = 3
     baud: int = BAUD
 
     @property
@@ -64,7 +65,7 @@ class Board:
     @property
     def megahertz(self) -> int:
         """Its clock."""
-        return CRYSTAL * self.times
+        return CRYSTAL * self.times // self.shares
 
     @property
     def divisor(self) -> int:

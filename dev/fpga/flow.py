@@ -189,7 +189,8 @@ def netlist(board: boards.Board) -> Path:
         SynthesisError: yosys refused it.
     """
     own = folder(board)
-    block = synth.SynthBlock(board.name, boards.TOP, {**board.parameters, "Times": board.times})
+    clock = {"Times": board.times, "Shares": board.shares}
+    block = synth.SynthBlock(board.name, boards.TOP, {**board.parameters, **clock})
     files = sources.closure(boards.TOP, boards.board_sources())
     text = SCRIPT.format(**synth.words(block, files, own))
 

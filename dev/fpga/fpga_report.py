@@ -176,10 +176,11 @@ def page(text: str, report: FpgaReport) -> str:
     """Return docs/fpga.md with what was found."""
     path = "".join(f"{line}\n" for line in report.path)
     bits = f"The bitstream has {report.bitstream:,} bytes." if report.bitstream else NO_BITSTREAM
-    missing = report.board.megahertz - report.placed.megahertz
-    if report.placed.routed and missing > 0:
+    if report.placed.routed:
+        spare = report.placed.megahertz - report.board.megahertz
         bits += (
-            f" Its PLL makes {report.board.megahertz} MHz, {missing:.2f} MHz more than the\n"
+            f" Its PLL makes {report.board.megahertz} MHz, {abs(spare):.2f} MHz "
+            f"{'less' if spare >= 0 else 'more'} than the\n"
             "slowest path allows where the device is slowest."
         )
     slowest = f"\nIts slowest path:\n\n```text\n{path}```\n" if path else ""
