@@ -24,6 +24,11 @@ from tb.run import sources
 
 STEPS = 512
 """Cycles in which toggles are counted."""
+RARE = 1e-3
+"""Least share of cycles in which a bit that is ever high, or ever low, is said to be so.
+
+OpenSTA 2.0.17 divides products of such shares, and those of smaller ones are 0 to it.
+"""
 CLOCK = "clk_i"
 Bit = int | str
 """Of yosys' JSON: a number, or a constant."""
@@ -177,7 +182,7 @@ class GateNetlist:
             "set_power_activity -input -activity 0 -duty 0.5",
             *(
                 f"set_power_activity -input_ports {port} "
-                f"-activity {each.toggles:.6g} -duty {each.high:.6g}"
+                f"-activity {each.toggles:.6g} -duty {_share(each.high):.6g}"
                 for port, each in said.items()
             ),
             "report_power -digits 6",
@@ -237,6 +242,11 @@ class GateNetlist:
                 if not missing[after]:
                     ready.append(after)
         return [self.cells[name] for name in ready]
+
+
+def _share(high: float) -> float:
+    """Return the share of cycles in which a bit is high, as it is said to OpenSTA."""
+    return min(max(high, RARE), 1 - RARE) if 0 < high < 1 else high
 
 
 def _bit(cell: Mapping[str, Any], pin: str) -> Bit:

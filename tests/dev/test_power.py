@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dev import synth
-from dev.power import engines, library, measure, report
+from dev.power import engines, gate_netlist, library, measure, report
 from dev.power.gate_netlist import GateNetlist
 from dev.power.gate_netlist import synthesise as mapped
 from dev.power.toggles import Activity, Toggles
@@ -190,6 +190,17 @@ def test_toggles_are_counted_gate_by_gate(tmp_path: Path) -> None:
     assert net.counted(dict.fromkeys((5, 6), Activity(1.0, 0.5))) == 0.0, "both at once"
     half, share = net.activities({"a_q": Activity(0.4, 0.3)}.get)
     assert (half[6], share) == (Activity(0.4, 0.3), 0.5), "like the others"
+
+
+def test_opensta_is_told_of_no_share_that_it_cannot_multiply(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is rarely high, or rarely low, is so a little more often; what never is, never."""
+    monkeypatch.setattr(gate_netlist, "ROOT", tmp_path)
+    net = _netlist(tmp_path)
+    for high, said in ((1e-9, "0.001"), (1 - 1e-9, "0.999"), (0.0, "0"), (1.0, "1"), (0.4, "0.4")):
+        script = net.write(dict.fromkeys((5, 6), Activity(0.1, high)), 20.0).read_text("utf-8")
+        assert script.count(f" -activity 0.1 -duty {said}\n") == 2, (high, script)
 
 
 def test_what_opensta_says_is_taken_apart() -> None:
