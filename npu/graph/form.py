@@ -301,3 +301,17 @@ def all_names(graph: Graph) -> Iterator[str]:
 
 class GraphError(ValueError):
     """A graph or its file is wrong; the message says where, what was given and what is allowed."""
+
+
+class UnfusedError(GraphError):
+    """An operation of the chip whose numbers its instructions do not hold.
+
+    Attributes:
+        operation: its name.
+        why: the reason.
+    """
+
+    def __init__(self, where: str, operation: str, why: str) -> None:
+        """Take how an error calls the operation, its name and the reason."""
+        super().__init__(f"{where}: {why}")
+        self.operation, self.why = operation, why

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, get_args
 
-from npu.graph.form import Graph, GraphError
+from npu.graph.form import Graph, GraphError, UnfusedError
 from npu.graph.inputs import Samples
 from npu.graph.passes.canonical.canonicalise import canonicalise
 from npu.graph.passes.fusing.fuse import fuse
@@ -93,11 +93,34 @@ def _prepare(
 
     passed(PASSES[0], graph)
     canonical = passed(PASSES[1], canonicalise(graph))
-    placed = passed(PASSES[2], place(canonical, **wishes, refused=refused))
+    unfit = dict(refused)
+    while True:
+        placed = passed(PASSES[2], place(canonical, **wishes, refused=unfit))
+        quantised = passed(PASSES[3], _quantised(placed, known))
+        try:
+            fused = integer_states(fuse(quantised))
+        except UnfusedError as error:
+            name = origin_of(error.operation, canonical)
+            if not name or name in unfit:
+                raise
+            unfit[name] = error.why
+        else:
+            return passed(PASSES[4], fused if io == "float" else integer_borders(fused))
+
+
+def _quantised(
+    placed: Graph, known: tuple[Samples | str | None, str, Sequence[str], NetworkRecipe]
+) -> Graph:
     samples, method, wide, weights = known
     moments = GraphMoments(placed, encodings(placed, weights))
     ranges = None if samples is None else calibrate(placed, samples, method, moments.add)
     wide_ones, rounded = wide_tensors(placed, wide), moments.roundings()
-    quantised = passed(PASSES[3], quantise(placed, ranges, wide_ones, rounded))
-    fused = integer_states(fuse(quantised))
-    return passed(PASSES[4], fused if io == "float" else integer_borders(fused))
+    return quantise(placed, ranges, wide_ones, rounded)
+
+
+def origin_of(name: str, graph: Graph) -> str:
+    """Return the operation of a graph of which one that passes have made is a part, or ""."""
+    names = {one.name for one in graph.operations}
+    while name and name not in names:
+        name = name.rpartition(".")[0]
+    return name

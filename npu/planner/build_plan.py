@@ -21,7 +21,7 @@ from npu.graph.inputs import Samples
 from npu.graph.passes.quantising.calibrate import METHODS
 from npu.graph.passes.quantising.samples import by_input
 from npu.graph.passes.quantising.wide import is_wide, wide_tensors
-from npu.graph.prepare import PASSES, Io, prepare
+from npu.graph.prepare import PASSES, Io, origin_of, prepare
 from npu.graph.states import with_states
 from npu.graph.text import outline, write
 from npu.planner.network_plan import plan_of
@@ -177,7 +177,7 @@ def build_plan(source: Any, options: CompileOptions = DEFAULTS) -> Built:  # noq
         try:
             network = compile_network(passes[PASSES[-1]], options.limits, split=options.split)
         except MisfitError as error:
-            name = _origin_of(error.operation, passes["canonical"])
+            name = origin_of(error.operation, passes["canonical"])
             if not name or name in refused:
                 raise _named(file, error) from None
             refused[name] = str(error).removeprefix(f"{error.operation}: ")
@@ -217,14 +217,6 @@ def _recipe(given: str | NetworkRecipe, limits: Limits) -> NetworkRecipe:
         if why := refused_format(one.format.asm if one.format else "", group, limits):
             raise GraphError(f"--weights {one}: {why}")
     return recipe
-
-
-def _origin_of(name: str, graph: Graph) -> str:
-    """Return the operation of a graph of which one that passes have made is a part, or ""."""
-    names = {one.name for one in graph.operations}
-    while name and name not in names:
-        name = name.rpartition(".")[0]
-    return name
 
 
 def _named(file: str, error: CompileError) -> CompileError:

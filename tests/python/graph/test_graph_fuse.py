@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -370,8 +371,30 @@ def test_sums_and_gates_become_part_of_the_product_before_them() -> None:
     assert "mul" not in kinds(fused)
 
 
-def test_bias_that_no_accumulator_holds_is_refused() -> None:
-    """Bias that no accumulator holds is refused, unless it alone decides the result."""
+def test_what_leaves_the_numbers_of_the_chip_goes_to_the_host() -> None:
+    """One operation with its reason, all others stay; where the user wants it, it is refused."""
+
+    def make(net: Net) -> str:
+        x = net.linear(net.input("x", 4, 16), 16)
+        tiny = net.build.add("matmul", [x, net.floats(16, 16, scale=1e-25)], **PLAIN)
+        return net.build.add("matmul", [net.norm(tiny), net.floats(16, 8, scale=1e22)], **PLAIN)
+
+    graph = grown(make)
+    given = samples(graph)
+    fused = prepare(graph, samples=given)
+    (norm,) = (one for one in fused.operations if one.kind == "layernorm")
+    assert norm.place is not None
+    assert (norm.on_chip, norm.place.reason.split(" of ")[0]) == (False, "a factor")
+    assert kinds(fused)
+    (wanted,) = evaluate(graph, first(given)).values()
+    (found,) = run(fused, first(given)).values()
+    assert np.abs(found - wanted).max() <= 0.02 * np.abs(wanted).max()
+    with pytest.raises(GraphError, match=r"--npu layernorm: .* cannot be executed .* a factor of"):
+        prepare(graph, samples=given, npu=["layernorm"])
+
+
+def test_bias_that_no_accumulator_holds_goes_to_the_host() -> None:
+    """With the reason, unless it alone decides the result."""
 
     def make(net: Net) -> str:
         x = quantised_input(net, "x", (4, 16), 1e-3)
@@ -380,8 +403,11 @@ def test_bias_that_no_accumulator_holds_is_refused() -> None:
         y = net.build.add("matmul", [x, w, bias], **PLAIN)
         return quantised(net, y, 0.1, 0, Element.I16)
 
-    with pytest.raises(GraphError, match=r"operation 'matmul.*allowed up to 2147483647|hold"):
-        prepare(grown(make))
+    (product,) = (one for one in prepare(grown(make)).operations if one.kind == "matmul")
+    assert product.place is not None
+    assert re.search(
+        r"^its sums reach 2\.5.* the accumulators hold 2147483647$", product.place.reason
+    )
 
 
 def test_the_passes_are_kept_by_name_and_repeat_to_the_bit() -> None:

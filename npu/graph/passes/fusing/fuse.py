@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from npu.graph.form import Graph, GraphError
+from npu.graph.form import Graph, GraphError, UnfusedError
 from npu.graph.passes.fusing import (
     fuse_elementwise,
     fuse_linear,
@@ -35,7 +35,7 @@ def fuse(graph: Graph) -> Graph:
         them where its instruction has room.
 
     Raises:
-        GraphError: a factor, bias or sum leaves what the chip holds.
+        UnfusedError: a factor, bias or sum leaves what the chip holds.
     """
     writer = IntegerWriter(graph)
     for op in graph.operations:
@@ -49,5 +49,5 @@ def fuse(graph: Graph) -> Graph:
         try:
             LOWERINGS[op.kind](writer, op)
         except GraphError as error:
-            raise GraphError(f"{named(op)}: {error}") from None
+            raise UnfusedError(named(op), op.name, str(error)) from None
     return writer.rewritten()
