@@ -15,6 +15,7 @@ import numpy as np
 from npu.graph.form import Array, GraphError
 
 PREFIX_BITS, CHANNEL_BITS = 15, 16
+PREFIX_MAX = (1 << PREFIX_BITS) - 1
 SHIFT_MAX = 63
 INT32_MAX = (1 << 31) - 1
 

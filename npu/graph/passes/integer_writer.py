@@ -12,7 +12,7 @@ import numpy as np
 from npu.graph.form import Array, Element, Graph, Operation, Quantisation, TensorType
 from npu.graph.operations.borders import dequantised, quantised
 from npu.graph.operations.functions import apply
-from npu.graph.passes.factors import signed_factor
+from npu.graph.passes.factors import PREFIX_MAX, signed_factor
 from npu.graph.passes.facts import CHIP_BYTES, LINEAR, Facts, quantisation_of, same_numbers
 from npu.graph.passes.products import uniform
 from npu.graph.passes.rewriter import Rewriter
@@ -105,7 +105,10 @@ class IntegerWriter(Rewriter):
         if source.element in CHIP_BYTES and kind.element == Element.I8:
             return self.table(like, name, kind, (), (), part=part, output=output)
         if old.zero == 0 and new.zero == 0 and source.element != Element.U8:
-            mult, shift = signed_factor(old.scale / new.scale)
+            real = old.scale / new.scale
+            if kind.element == Element.I16:
+                real = min(real, PREFIX_MAX)  # All but 0 saturates.
+            mult, shift = signed_factor(real)
             return self.emit(
                 like,
                 "requantise",

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The int16 numbers in which operands of different scales are added.
 
-Operands do not saturate in them, and the sum only where the result does as well. Between 16 and 8
-bits one element in a thousand, at most, is rounded otherwise than the exact sum of random operands.
+Operands saturate in them only where the result does whatever the other one is, such as one that was
+0 in all samples and so has any scale, and the sum only where the result does as well. Between 16
+and 8 bits one element in a thousand, at most, is rounded otherwise than the exact sum of random
+operands.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from npu.graph.form import Element, Quantisation, TensorType
+from npu.graph.form import Element, GraphError, Quantisation, TensorType
 from npu.graph.passes.facts import quantisation_of
 from npu.graph.passes.integer_writer import symmetric
 from npu.graph.passes.products import STEP
@@ -41,6 +43,9 @@ def wide_types(operands: Sequence[TensorType], result: TensorType, sign: int) ->
         operands: two, of any scales and zero points.
         result: what the sum becomes.
         sign: 1 for a sum, -1 for a difference.
+
+    Raises:
+        GraphError: the steps of an operand are too large beside those of the result.
     """
     found = _kept(operands, result)
     if found is not None:
@@ -48,8 +53,10 @@ def wide_types(operands: Sequence[TensorType], result: TensorType, sign: int) ->
     types = (*operands, result)
     if all(plain(each) for each in types):
         centres, halves = [0.0] * 3, [quantisation_of(each).scale * _half(each) for each in types]
+        ends = _met([(-half, half) for half in halves], quantisation_of(result).scale, sign)
+        halves = [high for _, high in ends]
     else:
-        ends = [_ends(each) for each in types]
+        ends = _met([_ends(each) for each in types], quantisation_of(result).scale, sign)
         centres = [(low + high) / 2 for low, high in ends]
         halves = [(high - low) / 2 for low, high in ends]
     # Half a step beyond its ends the result saturates.
@@ -64,8 +71,31 @@ def wide_types(operands: Sequence[TensorType], result: TensorType, sign: int) ->
         _zero(-(centre + moved) / unit, quantisation_of(each).scale / unit)
         for each, centre, moved in zip(operands, centres[:2], (first, sign * second), strict=True)
     ]
+    for each, zero in zip(operands, zeros, strict=False):
+        step, least = quantisation_of(each).scale, quantisation_of(result).scale
+        sums = zero * unit * STEP / step
+        if abs(sums - round(sums)) * step / STEP > least / 4:
+            raise GraphError(f"steps of {step:.6g} and a zero point beside steps of {least:.6g}")
     zeros.append(zeros[0] + sign * zeros[1])
     return [TensorType((), Element.I16, Quantisation((unit,), zero)) for zero in zeros]
+
+
+def _met(ends: list[tuple[float, float]], step: float, sign: int) -> list[tuple[float, float]]:
+    """Return ranges of operands and result, the operands' without what saturates the result.
+
+    Only ranges that are more than twice as large as they have to be are cut.
+    """
+    (a_low, a_high), (b_low, b_high), (low, high) = ends
+    low, high = low - step, high + step
+    if sign > 0:
+        needed = [(low - b_high, high - b_low), (low - a_high, high - a_low)]
+    else:
+        needed = [(low + b_low, high + b_high), (a_low - high, a_high - low)]
+    cut = [(max(was[0], to[0]), min(was[1], to[1])) for was, to in zip(ends, needed, strict=False)]
+    return [
+        to if was[1] - was[0] > 2 * (to[1] - to[0]) > 0 else was
+        for was, to in zip(ends, [*cut, ends[2]], strict=True)
+    ]
 
 
 def _kept(operands: Sequence[TensorType], result: TensorType) -> float | None:

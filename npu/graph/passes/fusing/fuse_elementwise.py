@@ -102,6 +102,8 @@ def _within(writer: IntegerWriter, op: Operation) -> None:
         writer.emit(op, op.kind, (a, b), output=op.outputs[0])
         return
     reach = max(quantisation_of(each).scale * largest(each) for each in types)
+    # Beyond it the result saturates, as do its operands.
+    reach = min(reach, 2 * quantisation_of(kind).scale * (largest(kind) + 1))
     wide = symmetric(writer.shape(op.outputs[0]), Element.I16, reach / _HALF)
     a, b = (writer.convert(op, name, wide) for name in (a, b))
     result = writer.emit(op, op.kind, (a, b), part="wide", result=wide)
