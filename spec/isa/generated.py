@@ -21,6 +21,10 @@ MULT_MAX = 0x7FFF
 """Largest multiplier of the prefix."""
 SHIFT_MAX = 63
 """Largest shift."""
+DEPTHWISE_TAPS = 4
+"""Neighbouring rows of A that a row of a depthwise GEMM multiplies, in each of its lines."""
+DEPTHWISE_LINES = 4
+"""Largest number of lines of a depthwise GEMM."""
 BARRIER_MOST = 4
 """Largest n of BARRIER."""
 
@@ -274,7 +278,7 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
         engine=Engine.GEMM,
         fields={"dst": FieldInfo("sram", "C"), "src0": FieldInfo("sram", "A"), "src1": FieldInfo("sram", "B, or D if B is the stream"), "m": FieldInfo("dyn", "rows"), "n": FieldInfo("dyn", "columns"), "k": FieldInfo("dyn", "inner length")},
         flags={"TRANSPOSE_B": 0, "GROUP_LOW": 0, "BIAS_EN": 1, "REQUANT": 2, "RELU": 3, "GROUP_HIGH": 4, "ACCUMULATE": 5, "MODE": 6},
-        imm={"a_type": BitField("a_type", 0, 2, GemmA), "b_form": BitField("b_form", 2, 2, GemmB), "fmt": BitField("fmt", 4, 3), "q": BitField("q", 7, 2, GemmQ), "activation": BitField("activation", 9, 1), "out": BitField("out", 10, 2, GemmOut), "op": BitField("op", 12, 2, GemmOp), "argmax": BitField("argmax", 14, 1), "reserved": BitField("reserved", 15, 1)},
+        imm={"a_type": BitField("a_type", 0, 2, GemmA), "b_form": BitField("b_form", 2, 2, GemmB), "fmt": BitField("fmt", 4, 3), "q": BitField("q", 7, 2, GemmQ), "activation": BitField("activation", 9, 1), "out": BitField("out", 10, 2, GemmOut), "op": BitField("op", 12, 2, GemmOp), "argmax": BitField("argmax", 14, 1), "depthwise": BitField("depthwise", 15, 1)},
         imm_alt={"scale": BitField("scale", 0, 8), "shift": BitField("shift", 8, 8)},
         prefix=("cp", "ap", "bp", "d", "dp", "base", "mul", "sums", "sh"),
         spare=0x00000000000000000000000000008000,
