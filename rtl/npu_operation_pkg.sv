@@ -63,7 +63,7 @@ package npu_operation_pkg;
     sram_addr_t a;  // first operand, first word
     sram_addr_t a_pitch;  // words
     sram_addr_t b;  // weights in SRAM, first word
-    sram_addr_t b_pitch;  // words; tile order ignores it
+    sram_addr_t b_pitch;  // words; tile order ignores it; depthwise: between lines of A
     sram_addr_t d;  // second operand or partial sums, first word
     sram_addr_t d_pitch;  // words
     sram_addr_t sums;  // softmax sums, first word; a word for each row
@@ -75,6 +75,7 @@ package npu_operation_pkg;
     npu_isa_pkg::weight_format_e format;  // of B in the stream
     npu_isa_pkg::weight_group_e group;  // of its groups, where the format has them
     logic transpose_b;  // B lies transposed, as n rows of k
+    logic depthwise;  // a row of A has a channel for each column
     logic bias;  // is added in front of requantisation
     logic requant;  // to 8 or 16 bits, else sums of 32
     logic relu;  // negative results become zero

@@ -24,6 +24,9 @@ module array_bench;
     .act_valid_i(act_valid),
     .act_sel_i  ('0),
     .act_i      (act),
+    .channels_valid_i(1'b0),
+    .channels_i ('{default: '0}),
+    .held_o     (),
     .psum_o     (psum),
     .weights_i  (weights)
   );

@@ -5,7 +5,9 @@
 // two rows of sums. If the array is smaller than a tile, each pass enters once for every part of
 // the tile, the inner parts one after the other and for each of them the parts of the columns. A
 // tile's rows start when its weights are loaded and, for the first inner tile, when an accumulator
-// bank is free. Lanes past the inner dimension are zero, whatever lies there.
+// bank is free. Lanes past the inner dimension are zero, whatever lies there. A depthwise operation
+// gives the array the channels of a row instead of lanes, and for each tile three rows more, whose
+// sums nobody keeps.
 
 module npu_gemm_feeder
   import npu_pkg::*;
@@ -34,10 +36,12 @@ module npu_gemm_feeder
   input  logic bank_free_i,    // pulse: an accumulator bank has been drained
 
   // To the array, and where the sums go
-  output logic              row_valid_o,            // a row enters the array; no refusal
-  output weight_sel_t       row_sel_o,              // weight set and part of the tile
-  output logic signed [8:0] row_act_o  [ArrayDim],  // int8, uint8, or a byte of 16 bits
-  output TagT               row_tag_o,              // where its sums go
+  output logic row_valid_o,  // a row enters the array; no refusal
+  output weight_sel_t row_sel_o,  // weight set and part of the tile
+  output logic signed [8:0] row_act_o[ArrayDim],  // int8, uint8, or a byte of 16 bits
+  output logic channels_valid_o,  // depthwise: a row's channels enter
+  output logic signed [8:0] channels_o[ArrayDim],  // int8 or uint8, of the columns of the tile
+  output TagT row_tag_o,  // where its sums go
 
   // Multiplications on valid lanes of the row in the cycle before, 0 without one
   output logic [11:0] macs_o
@@ -48,15 +52,20 @@ module npu_gemm_feeder
   localparam int unsigned PartW = (Parts > 1) ? $clog2(Parts) : 1;
   localparam int unsigned SliceWords = 2 * Edge / 16;
 
+  localparam bit Depthwise = Parts == 1;  // an array smaller than a tile has no such operation
+
   logic fresh_q, start, wide;  // fresh: counters must be loaded from the operation
+  logic depthwise;
+  assign depthwise = Depthwise && op_i.depthwise;
   assign start = op_valid_i && fresh_q;
-  assign wide  = op_i.a_type inside {GemmAInt16, GemmAUint16};
+  assign wide = op_i.a_type inside {GemmAInt16, GemmAUint16};
 
   logic slice_valid, slice_done;
   word_t [SliceWords-1:0] slice;
 
   npu_gemm_operand_a #(
-    .Edge(Edge)
+    .Edge     (Edge),
+    .Depthwise(Depthwise)
   ) u_operand_a (
     .clk_i,
     .rst_ni,
@@ -80,13 +89,16 @@ module npu_gemm_feeder
   logic [1:0] banks_q;  // free accumulator banks
   logic set_q, bank_q, k_first_q, issue_q;
   logic issue, part_last, m_last, k_last, n_last, tile_end, column_start, column_end, wait_sums;
+  logic row_last;  // of sums
+  logic [1:0] ahead_q;  // depthwise: 1 to 3 for rows that only those before need
 
   assign {part_inner, part_column} = part_q;
   assign part_last = part_q == (2 * PartW)'(Parts * Parts - 1);
-  assign m_last = m_q + 1'b1 == op_i.m;
+  assign row_last = m_q + 1'b1 == op_i.m;
+  assign m_last = depthwise ? ahead_q == 2'(DepthwiseTaps - 1) : row_last;
   assign k_last = k_left_q <= dim_t'(Edge);
   assign n_last = n_left_q <= dim_t'(Edge);
-  assign column_start = k_first_q && m_q == '0 && !pass_q && part_q == '0;
+  assign column_start = k_first_q && m_q == '0 && ahead_q == '0 && !pass_q && part_q == '0;
   // Sums cannot be added to in two consecutive cycles. Where an instruction has a single row of
   // sums and a tile a single part, the next tile would do so.
   assign wait_sums = Parts == 1 && op_i.m == dim_t'(1) && !wide && !k_first_q && issue_q;
@@ -104,6 +116,7 @@ module npu_gemm_feeder
       k_left_q  <= '0;
       n_left_q  <= '0;
       m_q       <= '0;
+      ahead_q   <= '0;
       pass_q    <= 1'b0;
       part_q    <= '0;
       loaded_q  <= '0;
@@ -129,7 +142,9 @@ module npu_gemm_feeder
         if (part_last) pass_q <= wide && !pass_q;
       end
       if (slice_done) begin
-        m_q <= m_last ? '0 : m_q + 1'b1;
+        if (m_last) m_q <= '0;
+        else if (!depthwise || !row_last) m_q <= m_q + 1'b1;
+        if (depthwise && row_last) ahead_q <= ahead_q + 1'b1;
         if (m_last) begin
           set_q     <= !set_q;
           k_first_q <= k_last;
@@ -146,7 +161,7 @@ module npu_gemm_feeder
     end
   end
 
-  assign row_valid_o = issue;
+  assign row_valid_o = issue && ahead_q == '0;
   assign row_sel_o = '{set: set_q, inner: 2'(part_inner), column: 2'(part_column)};
   assign row_tag_o = '{
           bank: bank_q,
@@ -168,7 +183,7 @@ module npu_gemm_feeder
   assign k_lanes = k_last ? TileW'(k_left_q) : TileW'(Edge);
   assign n_lanes = n_last ? TileW'(n_left_q) : TileW'(Edge);
 
-  logic signed [8:0] act[Edge];
+  logic signed [8:0] act[Edge], lane[Edge];  // elements of the slice; what the lanes take
   always_comb begin
     for (int unsigned l = 0; l < Edge; l++) begin
       automatic logic [7:0] plain = slice[l/16][8*(l%16)+:8];
@@ -181,13 +196,15 @@ module npu_gemm_feeder
         GemmAUint16: act[l] = {1'b0, pass_q ? low : high};
         default:     act[l] = '0;
       endcase
-      if (TileW'(l) >= k_lanes) act[l] = '0;
+      lane[l] = (TileW'(l) >= k_lanes || depthwise) ? '0 : act[l];
     end
   end
 
   if (Parts == 1) begin : gen_whole
-    assign row_act_o = act;
-    assign inner_lanes = LaneW'(k_lanes);
+    assign row_act_o = lane;
+    assign channels_o = act;
+    assign channels_valid_o = issue && depthwise;
+    assign inner_lanes = depthwise ? LaneW'(DepthwiseTaps) : LaneW'(k_lanes);
     assign column_lanes = LaneW'(n_lanes);
   end else begin : gen_parts
     // Valid lanes of a part of the tile
@@ -198,8 +215,10 @@ module npu_gemm_feeder
       return (lanes - skipped >= 6'(ArrayDim)) ? 6'(ArrayDim) : lanes - skipped;
     endfunction
 
+    assign channels_o = '{default: '0};
+    assign channels_valid_o = 1'b0;
     for (genvar l = 0; l < int'(ArrayDim); l++) begin : gen_lane
-      assign row_act_o[l] = act[ArrayDim*32'(part_inner)+l];
+      assign row_act_o[l] = lane[ArrayDim*32'(part_inner)+l];
     end
     assign inner_lanes  = LaneW'(lanes_of_part(6'(k_lanes), part_inner));
     assign column_lanes = LaneW'(lanes_of_part(6'(n_lanes), part_column));
@@ -210,7 +229,7 @@ module npu_gemm_feeder
       inner_q  <= '0;
       column_q <= '0;
     end else begin
-      inner_q <= issue ? inner_lanes : '0;
+      inner_q <= row_valid_o ? inner_lanes : '0;
       if (issue) column_q <= column_lanes;
     end
   end

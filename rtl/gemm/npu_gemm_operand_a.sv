@@ -3,7 +3,8 @@
 // Reads operand A as slices: the elements of one row that meet one tile of weights. For every
 // column tile and every inner tile it delivers the slice of each row. Only words that hold elements
 // of A are read; what the rest of a slice holds is of no meaning. An empty sum is a slice of one
-// word none of whose lanes counts.
+// word none of whose lanes counts. A depthwise operation's slice has the channels of a column tile,
+// its inner tiles are lines of A, and each has three rows more.
 
 module npu_gemm_operand_a
   import npu_pkg::*;
@@ -12,6 +13,7 @@ module npu_gemm_operand_a
   import npu_isa_pkg::*;
 #(
   parameter int unsigned Edge = 16,  // tile edge in elements, 16 or 32
+  parameter bit Depthwise = 1'b1,  // with depthwise operations
   localparam int unsigned SliceWords = 2 * Edge / 16  // words of a slice of 16-bit elements
 ) (
   input logic clk_i,  // clock
@@ -31,10 +33,25 @@ module npu_gemm_operand_a
   logic wide;
   assign wide = op_i.a_type inside {GemmAInt16, GemmAUint16};
 
+  logic depthwise;
+  dim_t rows;  // of an inner tile
+  assign depthwise = Depthwise && op_i.depthwise;
+
+  if (Depthwise) begin : gen_rows
+    dim_t rows_q;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) rows_q <= '0;
+      else if (start_i) rows_q <= op_i.m + (depthwise ? DepthwiseTaps - 1'b1 : '0);
+    end
+    assign rows = rows_q;
+  end else begin : gen_plain_rows
+    assign rows = op_i.m;
+  end
+
   // Words that hold the valid lanes of an inner tile
-  function automatic logic [2:0] words_of(dim_t lanes_left, logic is_wide);
+  function automatic logic [2:0] words_of(dim_t left, logic is_wide);
     logic [6:0] bytes;
-    bytes = (lanes_left >= dim_t'(Edge)) ? 7'(Edge) : 7'(lanes_left);
+    bytes = (left >= dim_t'(Edge)) ? 7'(Edge) : 7'(left);
     if (is_wide) bytes = bytes << 1;
     if (bytes == '0) bytes = 7'd1;
     return 3'((bytes + 7'd15) >> 4);
@@ -44,23 +61,30 @@ module npu_gemm_operand_a
   // Addresses: column tiles, inner tiles, rows, words of a row's slice
   // ---------------------------------------------------------------------------------------------
   dim_t k_left_q, n_left_q, m_q;  // inner lanes and columns not yet covered, row
+  dim_t lanes_left;  // of the rows of A
+  sram_addr_t column_q, next_column;  // first word of the column tile
   sram_addr_t tile_q, row_q, next_tile;
   logic [2:0] word_q;
   logic active_q;  // addresses of this operation are still to go out
   logic addr_ready, step, word_last, m_last, k_last, n_last;
 
-  assign step      = active_q && addr_ready;
-  assign word_last = word_q + 3'd1 == words_of(k_left_q, wide);
-  assign m_last    = m_q + 1'b1 == op_i.m;
-  assign k_last    = k_left_q <= dim_t'(Edge);
-  assign n_last    = n_left_q <= dim_t'(Edge);
-  assign next_tile = tile_q + sram_addr_t'(wide ? SliceWords : SliceWords / 2);
+  assign step = active_q && addr_ready;
+  assign lanes_left = depthwise ? n_left_q : k_left_q;
+  assign word_last = word_q + 3'd1 == words_of(lanes_left, wide);
+  assign m_last = m_q + 1'b1 == rows;
+  assign k_last = k_left_q <= dim_t'(Edge);
+  assign n_last = n_left_q <= dim_t'(Edge);
+  assign next_tile = tile_q + (depthwise ? op_i.b_pitch :
+                               sram_addr_t'(wide ? SliceWords : SliceWords / 2));
+  assign next_column = !Depthwise ? op_i.a :
+                       column_q + (depthwise ? sram_addr_t'(SliceWords / 2) : '0);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       k_left_q <= '0;
       n_left_q <= '0;
       m_q      <= '0;
+      column_q <= '0;
       tile_q   <= '0;
       row_q    <= '0;
       word_q   <= '0;
@@ -69,6 +93,7 @@ module npu_gemm_operand_a
       k_left_q <= op_i.k;
       n_left_q <= op_i.n;
       m_q      <= '0;
+      column_q <= op_i.a;
       tile_q   <= op_i.a;
       row_q    <= op_i.a;
       word_q   <= '0;
@@ -86,8 +111,9 @@ module npu_gemm_operand_a
           if (k_last) begin
             k_left_q <= op_i.k;
             n_left_q <= n_left_q - dim_t'(Edge);
-            tile_q   <= op_i.a;
-            row_q    <= op_i.a;
+            column_q <= next_column;
+            tile_q   <= next_column;
+            row_q    <= next_column;
             if (n_last) active_q <= 1'b0;
           end
         end
@@ -114,12 +140,12 @@ module npu_gemm_operand_a
   // ---------------------------------------------------------------------------------------------
   // Data: words are gathered into a slice
   // ---------------------------------------------------------------------------------------------
-  dim_t g_k_left_q, g_m_q;  // the gathering side's own place
+  dim_t g_k_left_q, g_n_left_q, g_m_q;  // the gathering side's own place
   logic [2:0] gathered_q;
   word_t [SliceWords-1:0] gather_q, gather;
   logic gather_last, take;
 
-  assign gather_last = gathered_q + 3'd1 == words_of(g_k_left_q, wide);
+  assign gather_last = gathered_q + 3'd1 == words_of(depthwise ? g_n_left_q : g_k_left_q, wide);
   assign word_ready  = !gather_last || !slice_valid_o || slice_ready_i;
   assign take        = word_valid && word_ready;
 
@@ -131,6 +157,7 @@ module npu_gemm_operand_a
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       g_k_left_q    <= '0;
+      g_n_left_q    <= '0;
       g_m_q         <= '0;
       gathered_q    <= '0;
       gather_q      <= '0;
@@ -139,6 +166,7 @@ module npu_gemm_operand_a
     end else begin
       if (start_i) begin
         g_k_left_q <= op_i.k;
+        g_n_left_q <= op_i.n;
         g_m_q      <= '0;
         gathered_q <= '0;
       end else if (take) begin
@@ -147,9 +175,10 @@ module npu_gemm_operand_a
         if (gather_last) begin
           slice_o <= gather;
           g_m_q   <= g_m_q + 1'b1;
-          if (g_m_q + 1'b1 == op_i.m) begin
+          if (g_m_q + 1'b1 == rows) begin
             g_m_q      <= '0;
             g_k_left_q <= (g_k_left_q <= dim_t'(Edge)) ? op_i.k : g_k_left_q - dim_t'(Edge);
+            if (g_k_left_q <= dim_t'(Edge)) g_n_left_q <= g_n_left_q - dim_t'(Edge);
           end
         end
       end

@@ -55,7 +55,8 @@ module npu_gemm_sums
 
   logic bank_free;
   weight_sel_t row_sel;
-  logic signed [8:0] row_act[ArrayDim];
+  logic signed [8:0] row_act[ArrayDim], channels[ArrayDim];
+  logic channels_valid;
   tag_t row_tag;
 
   npu_gemm_feeder #(
@@ -66,22 +67,25 @@ module npu_gemm_sums
   ) u_feeder (
     .clk_i,
     .rst_ni,
-    .op_valid_i (feed_valid_i),
-    .op_ready_o (feed_ready_o),
-    .op_i       (feed_op_i),
+    .op_valid_i      (feed_valid_i),
+    .op_ready_o      (feed_ready_o),
+    .op_i            (feed_op_i),
     .rd_req_o,
     .rd_rsp_i,
     .tile_loaded_i,
     .tile_used_o,
-    .bank_free_i(bank_free),
+    .bank_free_i     (bank_free),
     .row_valid_o,
-    .row_sel_o  (row_sel),
-    .row_act_o  (row_act),
-    .row_tag_o  (row_tag),
+    .row_sel_o       (row_sel),
+    .row_act_o       (row_act),
+    .channels_valid_o(channels_valid),
+    .channels_o      (channels),
+    .row_tag_o       (row_tag),
     .macs_o
   );
 
   logic signed [31:0] psum[ArrayDim];
+  logic [ArrayDim-2:0] held;
 
   npu_systolic_array #(
     .ArrayDim(ArrayDim),
@@ -89,14 +93,17 @@ module npu_gemm_sums
   ) u_array (
     .clk_i,
     .rst_ni,
-    .act_valid_i(row_valid_o),
-    .act_sel_i  (row_sel),
-    .act_i      (row_act),
-    .psum_o     (psum),
+    .act_valid_i     (row_valid_o),
+    .act_sel_i       (row_sel),
+    .act_i           (row_act),
+    .channels_valid_i(channels_valid),
+    .channels_i      (channels),
+    .held_o          (held),
+    .psum_o          (psum),
     .weights_i
   );
 
-  // The tag travels beside the array, one cycle ahead of the sums.
+  // The tag travels beside the array, one cycle ahead of the sums, and waits where they wait.
   tag_t tag_q[ArrayDim-1];
   logic [ArrayDim-2:0] tag_valid_q;
 
@@ -105,9 +112,11 @@ module npu_gemm_sums
       tag_valid_q <= '0;
       for (int unsigned s = 0; s < ArrayDim - 1; s++) tag_q[s] <= '0;
     end else begin
-      tag_valid_q <= {tag_valid_q[ArrayDim-3:0], row_valid_o};
+      tag_valid_q <= {tag_valid_q[ArrayDim-3:0] & ~held[ArrayDim-3:0], row_valid_o} | held;
       if (row_valid_o) tag_q[0] <= row_tag;
-      for (int unsigned s = 1; s < ArrayDim - 1; s++) if (tag_valid_q[s-1]) tag_q[s] <= tag_q[s-1];
+      for (int unsigned s = 1; s < ArrayDim - 1; s++) begin
+        if (tag_valid_q[s-1] && !held[s-1]) tag_q[s] <= tag_q[s-1];
+      end
     end
   end
 

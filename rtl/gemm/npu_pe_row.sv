@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One row of processing elements. Its activation lane is broadcast along the row; partial sums come
-// from the row above, gain activation * weight, and move to the row below one cycle later. Every
+// One row of processing elements. Each element has its activation, the row's lane or, depthwise, its
+// column's channel; partial sums come from the row above, gain activation * weight, and move to the row below one cycle later. Every
 // element holds two sets of weights: one computes while the other is loaded. A set is the element's
 // share of a whole tile: one weight if the array is as large as a tile, else one for each part of
 // the tile. Weights arrive as strips of a tile, either a strip that belongs to this row (row by row)
@@ -23,9 +23,9 @@ module npu_pe_row #(
 ) (
   input logic clk_i,  // clock
 
-  input logic                            act_valid_i,  // an activation passes; no refusal
-  input npu_gemm_pkg::weight_sel_t       act_sel_i,    // weight set and part of the tile
-  input logic signed               [8:0] act_i,        // int8, uint8, or a byte of 16 bits
+  input logic                            act_valid_i,           // an activation passes; no refusal
+  input npu_gemm_pkg::weight_sel_t       act_sel_i,             // weight set and part of the tile
+  input logic signed               [8:0] act_i      [ArrayDim], // int8, uint8, or a byte of 16 bits
 
   input  logic signed [31:0] psum_i[ArrayDim],  // sums of the rows above, with act_valid_i
   output logic signed [31:0] psum_o[ArrayDim],  // one cycle later; stays until the next
@@ -100,7 +100,7 @@ module npu_pe_row #(
     if (act_valid_i) begin
       for (int unsigned n = 0; n < ArrayDim; n++) begin
         sum_q[n] <= (Index == 0 ? SumBits'(0) : SumBits'(psum_i[n])) +
-            SumBits'(act_i) * SumBits'($signed(weight[n]));
+            SumBits'(act_i[n]) * SumBits'($signed(weight[n]));
       end
     end
   end

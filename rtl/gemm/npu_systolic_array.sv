@@ -7,6 +7,11 @@
 // computing happen in the order in which they are presented, with no waiting for the wavefront.
 // Tiles of weights are at least as large as the array; a row of activations selects the part of its
 // tile that it meets. The clock of a row runs in cycles in which an activation or weights reach it.
+//
+// Depthwise: rows 1 to 4 take what entered last, a channel for each column, all at once, instead of
+// their lanes. Sums move from one of these rows to the next with each new row of channels, so that
+// each adds the channels that entered one later than in the row above: neighbours of an image. An
+// array that is smaller than a tile has none of it.
 
 module npu_systolic_array #(
   parameter int unsigned ArrayDim = 16,  // rows and columns of the array: 4, 8, 16 or 32
@@ -24,12 +29,21 @@ module npu_systolic_array #(
   input npu_gemm_pkg::weight_sel_t       act_sel_i,             // weight set and part of the tile
   input logic signed               [8:0] act_i      [ArrayDim], // int8, uint8, or a byte of 16 bits
 
-  // Sums of the row that entered ArrayDim cycles before
+  // Depthwise: channels of the row that enters, or of one that only the sums of rows before need
+  input logic              channels_valid_i,           // channels enter; no refusal
+  input logic signed [8:0] channels_i      [ArrayDim], // int8 or uint8
+
+  output logic [ArrayDim-2:0] held_o,  // the sums behind row k stay there in this cycle
+
+  // Sums of the row that entered ArrayDim cycles before, and as many more as they were held
   output logic signed [31:0] psum_o[ArrayDim],  // int32; stays until the next row leaves
 
   // Weights, for rows that enter in later cycles
   input npu_gemm_pkg::weights_t weights_i  // strips to load
 );
+
+  localparam bit Depthwise = Edge == ArrayDim;
+  localparam int unsigned Taps = 32'(npu_isa_pkg::DepthwiseTaps);
 
   typedef struct packed {
     logic [StripsPerLine-1:0] strip_valid;
@@ -47,24 +61,26 @@ module npu_systolic_array #(
       };
 
   // Stage k is what row k sees; stage 0 is the input itself.
-  logic [ArrayDim-2:0] valid_q;
+  logic [ArrayDim-2:0] valid_q, depthwise_q;
   npu_gemm_pkg::weight_sel_t sel_q[ArrayDim-1];
   logic signed [8:0] skew_q[ArrayDim][ArrayDim];  // [lane][delay - 1], used where delay <= lane
   wt_ctrl_t wt_ctrl_q[ArrayDim-1];
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      valid_q <= '0;
+      valid_q     <= '0;
+      depthwise_q <= '0;
       for (int unsigned k = 0; k < ArrayDim - 1; k++) begin
         sel_q[k]     <= '0;
         wt_ctrl_q[k] <= '0;
       end
     end else begin
-      valid_q <= {valid_q[ArrayDim-3:0], act_valid_i};
+      valid_q <= {valid_q[ArrayDim-3:0] & ~held_o[ArrayDim-3:0], act_valid_i} | held_o;
       sel_q[0] <= act_sel_i;
+      depthwise_q[0] <= channels_valid_i;
       wt_ctrl_q[0] <= wt_ctrl_in;
       for (int unsigned k = 1; k < ArrayDim - 1; k++) begin
-        sel_q[k]     <= sel_q[k-1];
+        if (!held_o[k]) {sel_q[k], depthwise_q[k]} <= {sel_q[k-1], depthwise_q[k-1]};
         wt_ctrl_q[k] <= wt_ctrl_q[k-1];
       end
     end
@@ -76,6 +92,23 @@ module npu_systolic_array #(
       for (int unsigned s = 1; s < lane; s++) begin
         if (valid_q[s-1]) skew_q[lane][s] <= skew_q[lane][s-1];
       end
+    end
+  end
+
+  // What entered last; behind rows 1 to 3 sums wait for the next.
+  logic signed [8:0] channels_q[ArrayDim];
+  logic channels_new_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) channels_new_q <= 1'b0;
+    else channels_new_q <= Depthwise && channels_valid_i;
+    if (Depthwise && channels_valid_i) channels_q <= channels_i;
+  end
+
+  always_comb begin
+    held_o = '0;
+    for (int unsigned k = 1; k < ArrayDim - 1; k++) begin
+      if (Depthwise && k < Taps) held_o[k] = valid_q[k] && depthwise_q[k] && !channels_new_q;
     end
   end
 
@@ -101,30 +134,40 @@ module npu_systolic_array #(
     // What comes of a line, and what goes on to the row below
     localparam int unsigned Bits = Shares ? RowBits * (ArrayDim - k) : RowBits;
     localparam int unsigned Passed = Shares ? Bits - RowBits : Bits;
-    logic valid;
+    logic waits, valid;  // sums are there for the row; it adds to them
+    logic depthwise;  // these sums are of a depthwise operation
     npu_gemm_pkg::weight_sel_t sel;
-    logic signed [8:0] act;
+    logic signed [8:0] act, act_column[ArrayDim];
     wt_ctrl_t wt_ctrl;
     logic [Bits-1:0] wt_data;
 
     if (k == 0) begin : gen_first
+      assign waits = act_valid_i;
       assign valid = act_valid_i;
+      assign depthwise = 1'b0;
       assign sel = act_sel_i;
       assign act = act_i[0];
       assign wt_data = wt_data_in;
       assign wt_ctrl = wt_ctrl_in;
     end else begin : gen_below
-      assign valid   = valid_q[k-1];
-      assign sel     = sel_q[k-1];
-      assign act     = skew_q[k][k-1];
-      assign wt_data = gen_row[k-1].gen_pass.wt_data_q;
-      assign wt_ctrl = wt_ctrl_q[k-1];
+      assign waits     = valid_q[k-1];
+      assign valid     = valid_q[k-1] && !held_o[k-1];
+      assign depthwise = depthwise_q[k-1];
+      assign sel       = sel_q[k-1];
+      assign act       = skew_q[k][k-1];
+      assign wt_data   = gen_row[k-1].gen_pass.wt_data_q;
+      assign wt_ctrl   = wt_ctrl_q[k-1];
+    end
+
+    for (genvar n = 0; n < int'(ArrayDim); n++) begin : gen_column
+      localparam bit Tap = Depthwise && k >= 1 && k <= int'(Taps);
+      assign act_column[n] = (Tap && depthwise) ? channels_q[n] : act;
     end
 
     logic row_clk;
     npu_clock_gate u_gate (
       .clk_i,
-      .enable_i(valid || |wt_ctrl.strip_valid),
+      .enable_i(waits || |wt_ctrl.strip_valid),
       .clk_o   (row_clk)
     );
 
@@ -143,7 +186,7 @@ module npu_systolic_array #(
       .clk_i           (row_clk),
       .act_valid_i     (valid),
       .act_sel_i       (sel),
-      .act_i           (act),
+      .act_i           (act_column),
       .psum_i          (psum[k]),
       .psum_o          (psum[k+1]),
       .wt_strip_valid_i(wt_ctrl.strip_valid),

@@ -10,7 +10,9 @@ module npu_decode
   import npu_start_pkg::*;
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
-(
+#(
+  parameter bit Depthwise = 1'b1  // with depthwise GEMM
+) (
   input entry_t     entry_i,       // a checked instruction
   input registers_t registers_i,   // machine registers
   input extents_t   extents_i,     // dimensions, dynamic ones resolved
@@ -110,19 +112,22 @@ module npu_decode
   // ---------------------------------------------------------------------------------------------
   gemm_mode_t mode;
   gemm_scale_imm_t scale;
-  logic mode_word, stream;
+  logic mode_word, stream, depthwise;
   dim_t b_row;
+  logic [15:0] a_words;  // of a row of A
   assign mode = gemm_mode(word);
   assign stream = gemm_stream(mode);
   assign scale = gemm_scale_imm_t'(word.imm);
-  assign b_row = extent(word.flags[FlagTransposeB] ? word.k : word.n);
+  assign depthwise = Depthwise && mode.depthwise;
+  assign b_row = extent((word.flags[FlagTransposeB] && !stream) ? word.k : word.n);
+  assign a_words = depthwise ? n_words : words_of(row_bytes(extent(word.k), gemm_wide(mode)));
   assign mode_word = word.flags[FlagMode];
 
   assign operations_o.gemm = '{
           c: word.dst,
           c_pitch: pitch_or(pfx.cp, words_of(gemm_c_bytes(word, mode))),
           a: word.src0,
-          a_pitch: pitch_or(pfx.ap, words_of(row_bytes(extent(word.k), gemm_wide(mode)))),
+          a_pitch: pitch_or(pfx.ap, a_words),
           b: word.src1,
           b_pitch: pitch_or(pfx.bp, words_of({2'b0, b_row})),
           d: gemm_d(word, mode, entry_i.has_prefix, pfx),
@@ -136,6 +141,7 @@ module npu_decode
           format: stream ? gemm_format(mode) : WeightFormatInt8,
           group: gemm_group(word),
           transpose_b: word.flags[FlagTransposeB] && !stream,
+          depthwise: depthwise,
           bias: word.flags[FlagBiasEn],
           requant: word.flags[FlagRequant],
           relu: word.flags[FlagRelu],

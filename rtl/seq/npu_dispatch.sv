@@ -13,7 +13,7 @@ module npu_dispatch
   import npu_isa_pkg::*;
   import npu_seq_pkg::*;
 #(
-  parameter int unsigned Edge      = 16,    // tile edge in lanes: 16 or 32
+  parameter int unsigned ArrayDim  = 16,    // rows and columns of the array: 4, 8, 16 or 32
   parameter int unsigned SramWords = 16384  // words of the SRAM: a power of two from 256 to 65536
 ) (
   input logic clk_i,  // clock
@@ -81,7 +81,7 @@ module npu_dispatch
   assign settled_o = registers.settled;
 
   npu_machine #(
-    .Edge(Edge)
+    .Edge(tile_edge(ArrayDim))
   ) u_machine (
     .clk_i,
     .rst_ni,
@@ -98,7 +98,7 @@ module npu_dispatch
   resolved_t resolved;
 
   npu_resolve #(
-    .Edge     (Edge),
+    .ArrayDim (ArrayDim),
     .SramWords(SramWords)
   ) u_resolve (
     .clk_i,

@@ -25,9 +25,10 @@ module npu_legal_gemm
 
   localparam int unsigned Edge = tile_edge(ArrayDim);
 
-  gemm_mode_t mode;
+  gemm_mode_t mode, said;  // said: of a mode word
   gemm_scale_imm_t scale;  // MODE clear
   logic mode_word, requant, stream, has_d, uses_mul, uses_sums, wide, transpose, no_output;
+  logic depthwise;
   logic dynamic_m, dynamic_n, dynamic_k;
   dim_t m, n, k;  // the largest that they may be
   assign mode      = gemm_mode(word_i);
@@ -41,6 +42,8 @@ module npu_legal_gemm
   assign uses_sums = mode_word && requant && mode.q == GemmQRow;
   assign wide      = gemm_wide(mode);
   assign no_output = mode.out == GemmOutNone;
+  assign said      = gemm_mode_t'(word_i.imm);
+  assign depthwise = mode_word && said.depthwise && Edge == ArrayDim;
   assign dynamic_m = word_i.m >= Dynamic;
   assign dynamic_n = word_i.n >= Dynamic;
   assign dynamic_k = word_i.k >= Dynamic;
@@ -75,7 +78,8 @@ module npu_legal_gemm
     bad_plain = word_i.flags[FlagBiasEn] || (!requant && word_i.imm != '0) ||
                 scale.shift > ShiftMax || (!requant && word_i.flags[FlagRelu]);
 
-    bad_mode = mode.reserved || (mode.argmax && mode.out == GemmOutInt32);
+    bad_mode = mode.argmax && mode.out == GemmOutInt32;
+    bad_mode |= said.depthwise && (!gemm_stream(said) || gemm_wide(said) || Edge > ArrayDim);
     bad_mode |= no_output && (!mode.argmax || word_i.dst != '0);
     if (!requant) begin
       bad_mode |= mode.q != GemmQPrefix || mode.out != GemmOutInt32 || word_i.flags[FlagRelu] ||
@@ -99,7 +103,7 @@ module npu_legal_gemm
     bad_operand |= uses_sums && !has_prefix_i;
 
     bad_prefix = prefix_i.cp != '0 && no_output;
-    bad_prefix |= prefix_i.bp != '0 && mode.b_form != GemmBRowMajor;
+    bad_prefix |= prefix_i.bp != '0 && mode.b_form != GemmBRowMajor && !depthwise;
     bad_prefix |= prefix_i.d != '0 && !(has_d && !stream);
     bad_prefix |= prefix_i.dp != '0 && !has_d;
     bad_prefix |= prefix_i.mul != '0 && !uses_mul && !uses_sums;
@@ -113,13 +117,19 @@ module npu_legal_gemm
   // ---------------------------------------------------------------------------------------------
   // Dimensions
   // ---------------------------------------------------------------------------------------------
+  localparam int unsigned RowW = $clog2(AccRows);
+  logic [16:0] sums;  // rows of an accumulator bank
+  assign sums = wide ? {m, 1'b0} : {1'b0, m};
+
   always_comb begin
     bad_dim_o = word_i.m == '0 || word_i.n == '0 || word_i.k == '0;
-    bad_dim_o |= m > dim_t'(wide ? AccRows / 2 : AccRows);
+    bad_dim_o |= sums[16:RowW+1] != '0 || (sums[RowW] && sums[RowW-1:0] != '0);  // > AccRows
     bad_dim_o |= stream && (dynamic_n || dynamic_k);
     bad_dim_o |= mode_word && mode.q == GemmQChannel && dynamic_n;
     bad_dim_o |= wide && mode.out == GemmOutInt32 && dynamic_m;
     bad_dim_o |= mode.argmax && word_i.m != 16'd1;
+    bad_dim_o |= depthwise && !(word_i.k inside {
+        16'(Edge), 16'(2 * Edge), 16'(3 * Edge), 16'(DepthwiseLines * Edge)});
   end
 
   // ---------------------------------------------------------------------------------------------
@@ -129,7 +139,7 @@ module npu_legal_gemm
   logic [16:0] n_edge, k_edge;
 
   assign c_words = words_of(gemm_c_bytes(word_i, mode));
-  assign a_words = words_of(row_bytes(k, wide));
+  assign a_words = depthwise ? words_of({2'b0, n}) : words_of(row_bytes(k, wide));
   assign b_words = words_of({2'b0, transpose ? k : n});
   assign d_words = words_of(gemm_d_bytes(word_i, mode));
   assign n_edge  = 17'(32'(sizes_i.tiles_n) * Edge);
@@ -147,6 +157,19 @@ module npu_legal_gemm
   assign d_pitch = pitch_or(prefix_i.dp, d_words);
   assign d_start = gemm_d(word_i, mode, has_prefix_i, prefix_i);
   assign b_rows  = {1'b0, transpose ? n : k};
+
+  // Of A: rows, and from the first word of the last one to its end. Lines of a depthwise GEMM lie
+  // further on, at most three pitches.
+  logic [16:0] a_rows;
+  logic [19:0] a_last;
+  logic [ 1:0] lines;  // behind the first
+  assign lines  = 2'(sizes_i.tiles_k - 1'b1);
+  assign a_rows = 17'(m) + (depthwise ? 17'(DepthwiseTaps - 1) : 17'd0);
+  always_comb begin
+    a_last = 20'(a_words);
+    if (depthwise && lines[0]) a_last = a_last + 20'(b_pitch);
+    if (depthwise && lines[1]) a_last = a_last + {3'b0, b_pitch, 1'b0};
+  end
 
   // Lines of weights, side bytes and planes of a column of tiles: sums of powers of two times the
   // number of tiles. A line of side bytes reaches 64 * G / (Edge * Edge) tiles.
@@ -186,7 +209,7 @@ module npu_legal_gemm
     if (!no_output) begin
       term_o[TermRange] = range_term(c_rows - 1'b1, 20'(c_pitch), 20'(c_words), word_i.dst);
     end
-    term_o[TermRange+1] = range_term(17'(m) - 1'b1, 20'(a_pitch), 20'(a_words), word_i.src0);
+    term_o[TermRange+1] = range_term(a_rows - 1'b1, 20'(a_pitch), a_last, word_i.src0);
     if (mode.b_form == GemmBRowMajor) begin
       term_o[TermRange+2] = range_term(b_rows - 1'b1, 20'(b_pitch), 20'(b_words), word_i.src1);
     end else if (mode.b_form == GemmBTile) begin

@@ -10,7 +10,7 @@ module npu_resolve
   import npu_start_pkg::*;
   import npu_seq_pkg::*;
 #(
-  parameter int unsigned Edge      = 16,    // tile edge in lanes: 16 or 32
+  parameter int unsigned ArrayDim  = 16,    // rows and columns of the array: 4, 8, 16 or 32
   parameter int unsigned SramWords = 16384  // words of the SRAM: a power of two from 256 to 65536
 ) (
   input logic clk_i,  // clock
@@ -39,7 +39,7 @@ module npu_resolve
   assign needs_place = kind_i.needs_place && !extents_i.nothing;
 
   npu_place #(
-    .Edge     (Edge),
+    .Edge     (tile_edge(ArrayDim)),
     .SramWords(SramWords)
   ) u_place (
     .clk_i,
@@ -76,7 +76,9 @@ module npu_resolve
     end
   end
 
-  npu_decode u_decode (
+  npu_decode #(
+    .Depthwise(tile_edge(ArrayDim) == ArrayDim)
+  ) u_decode (
     .entry_i,
     .registers_i,
     .extents_i,

@@ -128,7 +128,7 @@ module npu_seq
   operations_t dispatched;
 
   npu_dispatch #(
-    .Edge     (tile_edge(ArrayDim)),
+    .ArrayDim (ArrayDim),
     .SramWords(SramWords)
   ) u_dispatch (
     .clk_i,
