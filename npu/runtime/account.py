@@ -106,9 +106,9 @@ def _cost(word: Instruction, prefix: Prefix, limits: Limits) -> Cost:
     edge = limits.edge
     macs = tiles = load = store = vector = 0
     if word.opcode == Opcode.GEMM:
-        passes = GemmForm.of(word).a_bytes
-        macs = word.m * word.n * word.k * passes
-        tiles = up(word.n, edge) // edge * (up(word.k, edge) // edge) * passes
+        form = GemmForm.of(word)
+        macs = form.macs(word.m, word.n, word.k, edge)
+        tiles = up(word.n, edge) // edge * (up(word.k, edge) // edge) * form.a_bytes
     elif word.opcode in (Opcode.DMA_LOAD, Opcode.EMBED):
         load = word.m * up(word.n)
     elif word.opcode == Opcode.DMA_STORE:

@@ -4,6 +4,8 @@
 from spec.isa.fields import BitField, FieldInfo, Mode, OpcodeInfo, SetRegInfo, VecOpInfo
 from spec.isa.generated import (
     BARRIER_MOST,
+    DEPTHWISE_LINES,
+    DEPTHWISE_TAPS,
     DYNAMIC,
     ISA_VERSION,
     LINE,
@@ -39,6 +41,8 @@ from spec.isa.report import ErrorReport
 
 __all__ = [
     "BARRIER_MOST",
+    "DEPTHWISE_LINES",
+    "DEPTHWISE_TAPS",
     "DYNAMIC",
     "ISA_VERSION",
     "LINE",

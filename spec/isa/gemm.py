@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 
 from spec.isa.generated import (
+    DEPTHWISE_TAPS,
     OPCODES,
     Flag,
     GemmA,
@@ -45,6 +46,7 @@ class GemmForm:
     out: int = GemmOut.INT32
     op: int = GemmOp.NONE
     argmax: bool = False
+    depthwise: bool = False
 
     @classmethod
     def of(cls, word: Instruction) -> "GemmForm":
@@ -78,6 +80,7 @@ class GemmForm:
             out=_MODE["out"].get(word.imm),
             op=_MODE["op"].get(word.imm),
             argmax=bool(_MODE["argmax"].get(word.imm)),
+            depthwise=bool(_MODE["depthwise"].get(word.imm)),
             **flags,
         )
 
@@ -99,6 +102,12 @@ class GemmForm:
     def layout(self, edge: int) -> StreamLayout:
         """Return the layout of B in the stream. Raises ValueError for a reserved format."""
         return StreamLayout.of(WeightFormat(self.format), WeightGroup(self.group), edge)
+
+    def macs(self, m: int, n: int, k: int, edge: int) -> int:
+        """Return the multiplications of 8 by 8 bits that an instruction of this form names."""
+        if self.depthwise:
+            return m * n * (k // edge) * DEPTHWISE_TAPS
+        return m * n * k * self.a_bytes
 
     @property
     def has_d(self) -> bool:

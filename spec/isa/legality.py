@@ -12,6 +12,7 @@ from spec.isa.fields import WORD_FIELDS, OpcodeInfo, VecOpInfo
 from spec.isa.gemm import GemmForm
 from spec.isa.generated import (
     BARRIER_MOST,
+    DEPTHWISE_LINES,
     DYNAMIC,
     MULT_MAX,
     OPCODES,
@@ -141,7 +142,7 @@ def _gemm_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
     form = GemmForm.of(word)
     _gemm_format(form, limits)
     if form.mode:
-        _gemm_mode(word, form)
+        _gemm_mode(word, form, limits)
     else:
         _field(not form.bias, "bias needs the mode word and q=ch")
         _field(form.requant or word.imm == 0, "scale and shift are used with REQUANT only")
@@ -166,8 +167,11 @@ def _gemm_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
     return used
 
 
-def _gemm_mode(word: Instruction, form: GemmForm) -> None:
-    _field(word.imm >> 15 == 0, "bit 15 of the mode word must be zero")
+def _gemm_mode(word: Instruction, form: GemmForm, limits: Limits) -> None:
+    if form.depthwise:
+        _field(form.stream, "depthwise needs B=stream")
+        _field(form.a_bytes == 1, "depthwise needs A=i8 or u8")
+        _field(limits.array_dim == limits.edge, "depthwise needs an array of 16 or 32")
     _field(form.out != GemmOut.NONE or form.argmax, "out=none needs argmax")
     _field(form.out != GemmOut.NONE or word.dst == 0, "dst must be zero: the output is not written")
     _field(not (form.argmax and form.out == GemmOut.INT32), "argmax needs out=i8, i16 or none")
@@ -212,7 +216,7 @@ def _gemm_prefix(form: GemmForm) -> set[str]:
     used = {"ap"}
     if form.out != GemmOut.NONE:
         used.add("cp")
-    if form.b_form == GemmB.ROW_MAJOR:
+    if form.b_form == GemmB.ROW_MAJOR or form.depthwise:
         used.add("bp")
     if form.has_d:
         used.add("dp")
@@ -348,6 +352,12 @@ def _gemm_dimensions(word: Instruction, limits: Limits) -> None:
     if form.requant and form.mode and form.q == GemmQ.CHANNEL:
         _dimension(not is_dynamic(word.n), "dynamic N with q=ch")
     _dimension(not form.argmax or word.m == 1, f"M={word.m}: argmax takes one row")
+    if form.depthwise:
+        edge, most = limits.edge, DEPTHWISE_LINES * limits.edge
+        _dimension(
+            word.k % edge == 0 and word.k <= most,
+            f"K={word.k}: depthwise takes multiples of {edge} up to {most}",
+        )
 
 
 def _check_addresses(word: Instruction) -> None:

@@ -2,10 +2,11 @@
 """Where the operands of an instruction lie in SRAM, and how many bytes it takes from the stream."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spec.isa.gemm import GemmForm
 from spec.isa.generated import (
+    DEPTHWISE_TAPS,
     DYNAMIC,
     LINE,
     OPCODES,
@@ -137,6 +138,13 @@ def _block(name: str, address: int, size: int, writes: bool = False) -> Operand:
     return Operand(name, address * WORD, 1, size, up(size), writes)
 
 
+def _lines(address: int, pfx: Prefix, rows: int, row_bytes: int, count: int) -> list[Operand]:
+    """Return A of a depthwise GEMM, each line an operand of its own."""
+    first = _matrix("src0", address, pfx.ap, rows, row_bytes)
+    step = pfx.bp * WORD or up(row_bytes)
+    return [replace(first, address=first.address + line * step) for line in range(count)]
+
+
 def _gemm(word: Instruction, pfx: Prefix, edge: int) -> list[Operand]:
     form = GemmForm.of(word)
     m, n, k = extent(word.m), extent(word.n), extent(word.k)
@@ -144,7 +152,10 @@ def _gemm(word: Instruction, pfx: Prefix, edge: int) -> list[Operand]:
     if form.out != GemmOut.NONE:
         rows = m * form.a_bytes if form.out == GemmOut.INT32 else m
         result.append(_matrix("dst", word.dst, pfx.cp, rows, n * form.c_bytes, True))
-    result.append(_matrix("src0", word.src0, pfx.ap, m, k * form.a_bytes))
+    if form.depthwise:
+        result += _lines(word.src0, pfx, m + DEPTHWISE_TAPS - 1, n, max(k // edge, 1))
+    else:
+        result.append(_matrix("src0", word.src0, pfx.ap, m, k * form.a_bytes))
     if form.b_form == GemmB.TILE:
         positions, lanes = (n, k) if form.transpose else (k, n)
         result.append(_block("src1", word.src1, up(positions, edge) * up(lanes, edge)))
@@ -282,7 +293,10 @@ _OPERANDS: dict[int, Callable[[Instruction, Prefix, int], list[Operand]]] = {
 
 
 def sram_operands(word: Instruction, prefix: Prefix, edge: int = 16) -> list[Operand]:
-    """Return the operands in the order in which their ranges are checked."""
+    """Return the operands in the order in which their ranges are checked.
+
+    An operand in several lines, A of a depthwise GEMM, is one of the same name for each line.
+    """
     place = _OPERANDS.get(word.opcode)
     return place(word, prefix, edge) if place else []
 

@@ -23,7 +23,7 @@ def _imm(rng: Random, opcode: Opcode, flags: int) -> int:
     layout = info.imm_alt if opcode == Opcode.GEMM and not flags & 0x40 else info.imm
     value = 0
     for bits in layout.values():
-        if bits.name != "reserved" and rng.random() < 0.6:
+        if rng.random() < (0.1 if bits.name == "depthwise" else 0.6):
             value |= bits.put(rng.getrandbits(bits.width))
     return value
 

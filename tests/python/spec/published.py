@@ -12,6 +12,7 @@ ISA = {
     "constants": """
         WORD 16, LINE 64, TABLE_BYTES 256, DYNAMIC 0xF000 in 16 bits, MULT_MAX 0x7FFF in 16 bits
         SHIFT_MAX 63 in 8 bits, BARRIER_MOST 4 in 16 bits
+        DEPTHWISE_TAPS 4 in 16 bits, DEPTHWISE_LINES 4 in 16 bits
     """,
     "instruction word": """
         opcode 7:0, flags 15:8, dst 31:16, src0 47:32, src1 63:48, m 79:64, n 95:80, k 111:96
@@ -105,7 +106,8 @@ ISA = {
     "imm of opcodes": """
         NOP, BARRIER, SET, LOOP, END, DMA_LOAD base 2:0, DMA_STORE base 2:0, ARGMAX base 2:0
         GEMM a_type 1:0 GEMM_A b_form 3:2 GEMM_B fmt 6:4 q 8:7 GEMM_Q activation 9 \
-            out 11:10 GEMM_OUT op 13:12 GEMM_OP argmax 14 reserved 15 or scale 7:0 shift 15:8
+            out 11:10 GEMM_OUT op 13:12 GEMM_OP argmax 14 depthwise 15 \
+            or scale 7:0 shift 15:8
         VEC op 3:0 VEC_OP a16 4 ELEMENT_WIDTH c16 5 ELEMENT_WIDTH stream 6 sh 13:8
         SOFTMAX out 1:0 SMX_OUT score8 2 SMX_SCORE, LAYERNORM stream 0 out16 1 ELEMENT_WIDTH
         RMSNORM stream 0 out16 1 ELEMENT_WIDTH, GELU stream 0, SILU stream 0, ROPE pairs 0

@@ -25,9 +25,10 @@ from spec.isa import (
 )
 from spec.isa.emit_python import camel
 from spec.isa.fields import WORD_FIELDS
+from spec.isa.gemm import GemmForm
 from spec.isa.instruction import decode_image, encode_image
 from spec.isa.legality import check
-from spec.isa.operands import Limits, share_bytes
+from spec.isa.operands import Limits, Prefix, share_bytes, sram_operands
 from tests.python.spec.isa_random import Pair, code_of, legal, mutated
 
 CHIP = Limits()
@@ -126,14 +127,21 @@ def _gemm(prefix: Instruction | None = None, **fields: int) -> Pair:
     return prefix, Instruction(Opcode.GEMM, **values)
 
 
+def _depthwise(prefix: Instruction | None = None, imm: int = 0, **fields: int) -> Pair:
+    imm |= I32 | DEPTHWISE | STREAM
+    return _gemm(prefix, **{"flags": MODE, "src1": 0, "imm": imm} | fields)
+
+
 PFX = Instruction(Opcode.PFX)
 MUL = Instruction(Opcode.PFX, imm=5, flags=3)
+LINES = Instruction(Opcode.PFX, src1=4)
 MODE = 1 << Flag.MODE
 QUANT = MODE | 1 << Flag.REQUANT
 ACC = 1 << Flag.ACCUMULATE
 TILE, MX, INT4G = 4, 12, 2 << 4
 I32, I16, TENSOR, CHANNEL, ROW, STREAM, TABLE = 2 << 10, 1 << 10, 1 << 7, 2 << 7, 3 << 7, 8, 1 << 9
 ADD, MULD = 1 << 12, 2 << 12
+DEPTHWISE = 1 << 15
 F, D, R, A, U, N = (
     ErrorCode.ILLEGAL_FIELD,
     ErrorCode.BAD_DIMENSION,
@@ -186,7 +194,24 @@ F, D, R, A, U, N = (
         (_gemm(Instruction(Opcode.PFX, src1=4), flags=QUANT, imm=CHANNEL | 4), F),
         (_gemm(Instruction(Opcode.PFX, k=16), flags=MODE, imm=I32), F),
         (_gemm(flags=MODE, imm=I32 | 1 << 14), F),
-        (_gemm(flags=MODE, imm=I32 | 1 << 15), F),
+        (_gemm(flags=MODE, imm=I32 | DEPTHWISE, k=16), F),
+        (_gemm(flags=MODE, imm=I32 | TILE | DEPTHWISE, k=16), F),
+        (_depthwise(), N),
+        (_depthwise(imm=1), N),
+        (_depthwise(imm=2), F),
+        (_depthwise(imm=3), F),
+        (_depthwise(imm=MX), N),
+        (_depthwise(k=64), N),
+        (_depthwise(k=80), D),
+        (_depthwise(k=24), D),
+        (_depthwise(k=8), D),
+        (_depthwise(k=0xF001), D),
+        (_depthwise(m=0xF008), N),
+        (_depthwise(m=126, src0=0x3F7F), N),
+        (_depthwise(m=127, src0=0x3F7F), R),
+        (_depthwise(LINES, m=126, k=64, src0=0x3F73), N),
+        (_depthwise(LINES, m=126, k=64, src0=0x3F74), R),
+        (_gemm(LINES, flags=MODE, src1=0, imm=I32 | STREAM, k=16), F),
         (_gemm(flags=MODE, imm=3 << 10), F),
         *(
             (
@@ -265,6 +290,26 @@ def test_legality(pair: Pair, code: ErrorCode) -> None:
     """Each rule of the reference page, from both sides."""
     prefix, word = pair
     assert code_of(check(word, prefix, CHIP)) == code
+
+
+@pytest.mark.parametrize(("array", "code"), [(4, F), (8, F), (16, D), (32, N)])
+def test_depthwise_by_array(array: int, code: ErrorCode) -> None:
+    """Small arrays do not have it; the others take one to four of their own edges of K."""
+    prefix, word = _depthwise(k=96)
+    assert code_of(check(word, prefix, Limits(array_dim=array))) == code
+
+
+@pytest.mark.parametrize("edge", [16, 32])
+def test_lines_of_a_depthwise_gemm(edge: int) -> None:
+    """Each line of A is an operand: three more rows, natural pitches of a row of N bytes."""
+    prefix, word = _depthwise(m=5, n=17, k=3 * edge)
+    for given, pitch, step in ((prefix, 32, 32), (Instruction(Opcode.PFX, src0=1, src1=4), 16, 64)):
+        lines = [o for o in sram_operands(word, Prefix.of(given), edge) if o.name == "src0"]
+        assert [(o.address, o.rows, o.row_bytes, o.pitch) for o in lines] == [
+            (256 + line * step, 8, 17, pitch) for line in range(3)
+        ]
+        assert lines[-1].end == 256 + 2 * step + 7 * pitch + 32
+    assert GemmForm.of(word).macs(5, 17, 3 * edge, edge) == 4 * 3 * 5 * 17
 
 
 def test_checks_come_in_order() -> None:
