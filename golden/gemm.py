@@ -6,6 +6,7 @@ passes: sums of its high bytes (signed for int16) and of its low bytes (unsigned
 plane. In this order, rounding only where written (section 3 of the ISA):
 
     1. acc = sum over k, plus partial sums, modulo 2^32 per plane; v = acc or (hi << 8) + lo
+       (`depthwise`: the sum is over taps of the column's own channel of A)
     2. without requantisation the planes are the result
     3. v += bias[n]
     4. y = sat(rs(v * m, s)) to the output width
@@ -26,7 +27,7 @@ from golden.fixed import Int64Array, IntArray, as_int64, multiply, rs, sat, wrap
 from golden.gelu import apply_table
 from golden.requantize import requantize
 from golden.softmax import reciprocal
-from spec.isa import GemmOp
+from spec.isa import DEPTHWISE_TAPS, GemmOp
 
 GEMM_MAX_ERROR = 0.5
 """Largest |C - clip((A*B + bias) * m / 2^s)| in units of C, requantised without table or second
@@ -146,6 +147,27 @@ def accumulate(a: IntArray, b: npt.NDArray[np.int8], partial: Planes | None = No
             raise ValueError(f"accumulate: given partial {partial.shape}, allowed {planes.shape}")
         planes = planes + as_int64(partial)
     return wrap32(planes)
+
+
+def depthwise(a: IntArray, b: npt.NDArray[np.int8], partial: Planes | None = None) -> Planes:
+    """Return the accumulators of columns that each have their own channel of A.
+
+    Args:
+        a: (T, M + 3, N) int8 or uint8: lines, pixels, channels.
+        b: (T * E, N) int8; rows 1 to 4 of the E rows of a line are its taps, the others unused.
+        partial: (1, M, N) int32, or None.
+
+    Returns:
+        (1, M, N) int32 modulo 2^32: sum over t, j of a[t, m + j, n] * b[E*t + 1 + j, n].
+
+    """
+    lines, rows, columns = a.shape
+    taps = as_int64(b).reshape(lines, -1, columns)[:, 1 : 1 + DEPTHWISE_TAPS]
+    m = rows - (DEPTHWISE_TAPS - 1)
+    sums = np.zeros((1, m, columns), np.int64) if partial is None else as_int64(partial)
+    for j in range(DEPTHWISE_TAPS):
+        sums = sums + (as_int64(a[:, j : j + m]) * taps[:, j : j + 1]).sum(axis=0)
+    return wrap32(sums)
 
 
 def combined(planes: Planes) -> Int64Array:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from golden.formats import BEAT, GROUPED, share_beats
 from golden.machine.legal import Dimension, Dispatch, natural, require, require_dimension
-from golden.machine.operands import Matrix, Operand, Tiles, block, up
+from golden.machine.operands import Lines, Matrix, Operand, Tiles, block, up
 from golden.machine.operations import Dropped, GemmOperation, QForm, element_bytes
 from golden.machine.state import ChipConfig
 from spec.isa import (
+    DEPTHWISE_LINES,
+    DEPTHWISE_TAPS,
     LINE,
     MULT_MAX,
     SHIFT_MAX,
@@ -56,6 +58,7 @@ class _Mode:
     out: GemmOut = GemmOut.INT32
     combine: GemmOp = GemmOp.NONE
     argmax: bool = False
+    depthwise: bool = False
 
     @property
     def stream(self) -> bool:
@@ -98,8 +101,8 @@ def _full_mode(word: Instruction, config: ChipConfig) -> _Mode:
     imm, op = word.imm, word.imm >> 12 & 3
     q, out, table = GemmQ(imm >> 7 & 3), GemmOut(imm >> 10 & 3), bool(imm >> 9 & 1)
     requant = _flag(word, Flag.REQUANT)
-    argmax = bool(imm >> 14 & 1)
-    require(imm >> 15 == 0 and op in set(GemmOp))
+    argmax, depthwise = bool(imm >> 14 & 1), bool(imm >> 15 & 1)
+    require(op in set(GemmOp))
     fmt, group = _weights(word, config)
     require(out != GemmOut.NONE or (argmax and word.dst == 0))
     require(not argmax or out != GemmOut.INT32)
@@ -112,7 +115,10 @@ def _full_mode(word: Instruction, config: ChipConfig) -> _Mode:
     require(not table or out == GemmOut.INT8)
     form = QForm[q.name] if requant else QForm.NONE
     a_type, b_form = GemmA(imm & 3), GemmB(imm >> 2 & 3)
-    return _Mode(a_type, b_form, fmt, group, form, table, out, GemmOp(op), argmax)
+    if depthwise:
+        require(b_form in _FROM_STREAM and element_bytes(a_type) == 1)
+        require(config.array_dim == config.tile)
+    return _Mode(a_type, b_form, fmt, group, form, table, out, GemmOp(op), argmax, depthwise)
 
 
 def _check_prefix(at: Dispatch, mode: _Mode) -> None:
@@ -120,7 +126,7 @@ def _check_prefix(at: Dispatch, mode: _Mode) -> None:
     used = ["ap"]
     if mode.out != GemmOut.NONE:
         used.append("cp")
-    if mode.b_form == GemmB.ROW_MAJOR:
+    if mode.b_form == GemmB.ROW_MAJOR or mode.depthwise:
         used.append("bp")
     if _flag(at.word, Flag.ACCUMULATE) or mode.combine is not GemmOp.NONE:
         used += ["dp"] if mode.stream else ["d", "dp"]
@@ -150,7 +156,10 @@ def _share(mode: _Mode, n: int, k: int, edge: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _OperandLayout:
-    """Where the operands of a GEMM begin and their pitches in bytes, 0 where there is none."""
+    """Where the operands of a GEMM begin and their pitches in bytes, 0 where there is none.
+
+    The pitch of B is that of A's lines in a depthwise GEMM.
+    """
 
     word: Instruction
     mode: _Mode
@@ -175,7 +184,7 @@ class _OperandLayout:
             rows = planes if mode.out == GemmOut.INT32 else m
             size = C_BYTES[mode.out]
             c = Matrix(word.dst * WORD, self.c_pitch, rows, n * size, size)
-        a = Matrix(word.src0 * WORD, self.a_pitch, m, k * passes, passes)
+        a = self._a(m, n, k)
         if self.d_word is not None:
             rows = planes if self.accumulate else m
             size = _d_bytes(mode, self.accumulate)
@@ -183,6 +192,15 @@ class _OperandLayout:
         if self.sums_word is not None:
             sums = block(self.sums_word * WORD, m * WORD)
         return c, a, self._b(n, k), d, sums
+
+    def _a(self, m: int, n: int, k: int) -> Matrix:
+        """Return where A lies."""
+        address = self.word.src0 * WORD
+        if self.mode.depthwise:
+            rows, lines = m + DEPTHWISE_TAPS - 1, k // self.edge
+            return Lines(address, self.a_pitch, rows, n, 1, lines, self.b_pitch)
+        passes = element_bytes(self.mode.a_type)
+        return Matrix(address, self.a_pitch, m, k * passes, passes)
 
     def _b(self, n: int, k: int) -> Operand | None:
         """Return where B lies in SRAM, or None if it comes from the stream."""
@@ -207,7 +225,8 @@ def _layout(
     word, prefix = at.word, at.prefix
     accumulate = _flag(word, Flag.ACCUMULATE)
     _, n, k = dims
-    b_row = k if _flag(word, Flag.TRANSPOSE_B) else n
+    a_row = n.cap if mode.depthwise else k.cap * element_bytes(mode.a_type)
+    b_row = k if _flag(word, Flag.TRANSPOSE_B) and not mode.stream else n
     return _OperandLayout(
         word=word,
         mode=mode,
@@ -216,7 +235,7 @@ def _layout(
         d_word=d_word,
         sums_word=prefix.imm if mode.q is QForm.ROW else None,
         c_pitch=natural(prefix.cp, n.cap * C_BYTES[mode.out]),
-        a_pitch=natural(prefix.ap, k.cap * element_bytes(mode.a_type)),
+        a_pitch=natural(prefix.ap, a_row),
         b_pitch=natural(prefix.bp, b_row.cap),
         d_pitch=natural(prefix.dp, n.cap * _d_bytes(mode, accumulate)),
     )
@@ -250,6 +269,9 @@ def _dimensions(at: Dispatch, mode: _Mode) -> tuple[Dimension, Dimension, Dimens
     planes = mode.out == GemmOut.INT32 and element_bytes(mode.a_type) == 2
     require_dimension(not (planes and at.is_dynamic("m")))
     require_dimension(not mode.argmax or word.m == 1)
+    if mode.depthwise:
+        edge = at.config.tile
+        require_dimension(word.k % edge == 0 and word.k <= DEPTHWISE_LINES * edge)
     return m, n, k
 
 

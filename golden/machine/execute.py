@@ -13,7 +13,7 @@ from golden.fixed import IntArray
 from golden.machine.decode import EngineOperation
 from golden.machine.decode_gemm import CHANNEL_BYTES, TENSOR_BYTES
 from golden.machine.move import move
-from golden.machine.operands import Tiles, up
+from golden.machine.operands import Lines, Tiles, up
 from golden.machine.operations import (
     GemmOperation,
     NormOperation,
@@ -97,9 +97,10 @@ def _gemm(operation: GemmOperation, sram: Bytes, share: Bytes, edge: int) -> Int
         partial = operation.d.read(sram, np.int32).reshape(passes, operation.m, operation.n)
     elif operation.d is not None:
         d = operation.d.read(sram, np.int8 if operation.d.element == 1 else np.int16)
+    sums = gemm.depthwise if isinstance(operation.a, Lines) else gemm.accumulate
+    planes = sums(a, b, partial)
     if requant is None:
         assert operation.c is not None
-        planes = gemm.gemm(a, b, partial=partial)
         operation.c.write(sram, planes.reshape(-1, operation.n))
         return None
     post = gemm.Post(
@@ -111,7 +112,7 @@ def _gemm(operation: GemmOperation, sram: Bytes, share: Bytes, edge: int) -> Int
         operation.scale,
         operation.shift,
     )
-    result = gemm.gemm(a, b, requant, post, partial)
+    result = gemm.postprocess(gemm.combined(planes), requant, post)
     if operation.c is not None:
         operation.c.write(sram, result)
     return result if operation.argmax else None

@@ -99,6 +99,39 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True)
+class Lines(Matrix):
+    """Several matrices of one form, the lines of an image.
+
+    Attributes:
+        lines: how many.
+        line_pitch: bytes from line to line, a multiple of 16.
+
+    """
+
+    lines: int = 1
+    line_pitch: int = 0
+
+    @property
+    def end(self) -> int:
+        """First byte address past the last line."""
+        last = self.address + (self.lines - 1) * self.line_pitch
+        return last + (self.rows - 1) * self.pitch + self.padded
+
+    def _each(self) -> list[Matrix]:
+        """Return the lines."""
+        starts = [self.address + line * self.line_pitch for line in range(self.lines)]
+        return [Matrix(at, self.pitch, self.rows, self.row_bytes, self.element) for at in starts]
+
+    def words(self) -> WordIndex:
+        """Return the addresses in words of all words, line by line, (n,) int64."""
+        return np.concatenate([line.words() for line in self._each()])
+
+    def read(self, space: Bytes, dtype: type[np.generic] = np.uint8) -> npt.NDArray[Any]:
+        """Return a copy of the elements, (lines, rows, row_bytes / itemsize)."""
+        return np.stack([line.read(space, dtype) for line in self._each()])
+
+
+@dataclass(frozen=True, slots=True)
 class Tiles:
     """Positions of one or several K/V heads in tile order.
 

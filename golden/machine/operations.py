@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from golden.machine.operands import Matrix, MemoryOperand, Operand
+from golden.machine.operands import Lines, Matrix, MemoryOperand, Operand
 from golden.softmax import Visibility
-from spec.isa import Engine, GemmA, GemmOp, SetReg, SmxOut, VecOp, WeightFormat
+from spec.isa import DEPTHWISE_TAPS, Engine, GemmA, GemmOp, SetReg, SmxOut, VecOp, WeightFormat
 
 
 class QForm(Enum):
@@ -120,6 +120,7 @@ def present(*operands: Operand | None) -> tuple[Operand, ...]:
 class GemmOperation(Accesses):
     """GEMM. `b` None: from the stream, in the format `fmt`; `c` None: not written.
 
+    `a`: of a depthwise GEMM `Lines` of M + 3 rows of N elements, else M rows of K elements.
     `group`: rows of K that share a side byte, where the format has groups. `scale` and `shift` are
     those of PREFIX and SCALE, and of MUL.
     """
@@ -152,6 +153,8 @@ class GemmOperation(Accesses):
     @property
     def macs(self) -> int:
         """Multiplications of 8 by 8 bits: a 16-bit A takes part in two passes."""
+        if isinstance(self.a, Lines):
+            return self.m * self.n * self.a.lines * DEPTHWISE_TAPS
         return self.m * self.n * self.k * element_bytes(self.a_type)
 
     @property

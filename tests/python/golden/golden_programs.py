@@ -38,7 +38,7 @@ Q_PREFIX, Q_TENSOR, Q_CHANNEL, Q_ROW = (form << 7 for form in GemmQ)
 TABLE = 1 << 9
 OUT_INT8, OUT_INT16, OUT_INT32, OUT_NONE = (out << 10 for out in GemmOut)
 OP_ADD, OP_MUL = GemmOp.ADD << 12, GemmOp.MUL << 12
-ARGMAX = 1 << 14
+ARGMAX, DEPTHWISE = 1 << 14, 1 << 15
 
 END = Instruction(Opcode.END)
 

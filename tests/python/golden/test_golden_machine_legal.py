@@ -80,6 +80,7 @@ PLAIN = word(Opcode.GEMM, dst=0x100, m=4, n=16, k=16)
 FULL = replace(PLAIN, flags=MODE | REQUANT, imm=gp.Q_TENSOR)
 RAW = replace(PLAIN, flags=MODE, imm=gp.OUT_INT32)
 STREAM = replace(FULL, imm=gp.B_STREAM | gp.Q_CHANNEL)
+DEPTHWISE = replace(STREAM, imm=STREAM.imm | gp.DEPTHWISE)
 MUL = pfx(imm=1)
 GROUP_HIGH = 1 << Flag.GROUP_HIGH
 
@@ -106,6 +107,12 @@ LEGAL = [
     [word(Opcode.SET, dst=SetReg.POS, src0=0xFFFF, src1=0xFFFF, flags=1)],
     [LOAD],
     [pfx(cp=2), replace(LOAD, dst=TOP)],
+    [replace(DEPTHWISE, src0=0x3FF9)],
+    [replace(DEPTHWISE, src0=0x3FF8, k=32)],
+    [pfx(bp=20), replace(DEPTHWISE, src0=0x3FBD, k=64)],
+    [pfx(ap=3, bp=20), replace(DEPTHWISE, src0=0x3FC5, k=48)],
+    [replace(DEPTHWISE, m=0xF008)],
+    [replace(DEPTHWISE, imm=DEPTHWISE.imm | gp.B_STREAM_MX | gp.A_UINT8)],
     [replace(LOAD, n=61439, dst=0)],
     [word(Opcode.DMA_STORE, m=2, n=15, k=0x7FF)],
     [ADD],
@@ -319,7 +326,15 @@ REFUSED = [
     ([replace(PLAIN, flags=REQUANT | ACCUMULATE, imm=1)], FIELD),
     ([pfx(d=0x100), replace(PLAIN, flags=REQUANT | ACCUMULATE, imm=1)], FIELD),
     # GEMM, mode word
-    ([replace(FULL, imm=FULL.imm | 1 << 15)], FIELD),
+    ([replace(FULL, imm=FULL.imm | gp.DEPTHWISE)], FIELD),
+    ([replace(FULL, imm=FULL.imm | gp.DEPTHWISE | gp.B_TILES)], FIELD),
+    *(([replace(DEPTHWISE, imm=DEPTHWISE.imm | wide)], FIELD) for wide in (2, 3)),
+    ([replace(DEPTHWISE, src1=1)], FIELD),
+    ([pfx(bp=4), STREAM], FIELD),
+    *(([replace(DEPTHWISE, k=k)], DIMENSION) for k in (1, 8, 15, 17, 24, 72, 80, 0xF001)),
+    ([replace(DEPTHWISE, n=0xF001)], DIMENSION),
+    ([replace(DEPTHWISE, m=129)], DIMENSION),
+    ([replace(DEPTHWISE, imm=DEPTHWISE.imm | gp.ARGMAX)], DIMENSION),
     ([replace(RAW, imm=gp.OUT_INT32 | gp.ARGMAX)], FIELD),
     ([replace(NONE, dst=1)], FIELD),
     ([pfx(cp=1), NONE], FIELD),
@@ -449,6 +464,11 @@ ADDRESSED = [
     ([replace(APPEND, flags=gp.STAGE, dst=0x3FF1)], RANGE, 0x3FF10),
     ([replace(APPEND, flags=gp.STAGE, dst=0x3FF0, src1=1, imm=0x300)], RANGE, 0x3FF30),
     ([replace(READ, dst=0x3FF1)], RANGE, 0x3FF10),
+    ([replace(DEPTHWISE, src0=0x3FFA)], RANGE, 0x3FFA0),
+    ([replace(DEPTHWISE, src0=0x3FF9, k=32)], RANGE, 0x3FF90),
+    ([pfx(bp=20), replace(DEPTHWISE, src0=0x3FBE, k=64)], RANGE, 0x3FBE0),
+    ([pfx(ap=3, bp=20), replace(DEPTHWISE, src0=0x3FC6, k=48)], RANGE, 0x3FC60),
+    ([replace(DEPTHWISE, src0=0x3FFA, dst=0xFFFF)], RANGE, 0xFFFF0),
     ([replace(READ, dst=0x3FE1, k=0xF802)], RANGE, 0x3FE10),
     ([replace(READ, dst=0x3FE1, imm=0x100)], RANGE, 0x3FE10),
     ([pfx(cp=1), replace(READ, dst=0x3FEE, imm=0x300)], RANGE, 0x3FEE0),
@@ -487,6 +507,21 @@ def test_a_chip_without_narrow_formats() -> None:
     for fmt in range(1, 16):
         assert _code_on(config, _weights(fmt)) is FIELD
     assert _code_on(config, _weights(0, 1)) is FIELD
+
+
+@pytest.mark.parametrize(
+    ("array", "codes"),
+    [
+        (4, (FIELD, FIELD, FIELD)),
+        (8, (FIELD, FIELD, FIELD)),
+        (16, (None, None, DIMENSION)),
+        (32, (DIMENSION, None, None)),
+    ],
+)
+def test_depthwise_by_array(array: int, codes: tuple[ErrorCode | None, ...]) -> None:
+    """Arrays below 16 do not have it; K is one to four edges."""
+    config = ChipConfig(array_dim=array)
+    assert tuple(_code_on(config, replace(DEPTHWISE, k=k)) for k in (16, 64, 128)) == codes
 
 
 def test_groups_below_the_edge() -> None:
