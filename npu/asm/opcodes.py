@@ -76,7 +76,7 @@ def _gemm() -> Syntax:
     mode = OPCODES[Opcode.GEMM].imm
     classic = OPCODES[Opcode.GEMM].imm_alt
     only: dict[str, Predicate] = dict.fromkeys(
-        ("A", "B", "q", "out", "op", "table", "argmax"), _mode_set
+        ("A", "B", "q", "out", "op", "table", "argmax", "depthwise"), _mode_set
     )
     only |= {
         "fmt": _stream,
@@ -114,6 +114,7 @@ def _gemm() -> Syntax:
         "acc": _flag(Flag.ACCUMULATE),
         "table": Switch("imm", mode["activation"].mask),
         "argmax": Switch("imm", mode["argmax"].mask),
+        "depthwise": Switch("imm", mode["depthwise"].mask),
     }
     only["requant"] = _classic
     return Syntax(operands, switches, only)

@@ -44,9 +44,6 @@ from tb.bench.memory_kinds import MemoryKind
 WIDEST_MODE_FIELD = 3
 """Fields of more bits are numbers, unless their values have names."""
 
-MUST_BE_ZERO = {("GEMM", "reserved")}
-"""Fields of imm without a use."""
-
 BITS_OF_FORMAT = {("GEMM", "fmt")}
 """Fields of imm that say something only together with others: formats have rows of their own."""
 
@@ -135,8 +132,6 @@ def required() -> list[str]:
         rows += [f"{name} {flag}" for flag in info.flags]
         for bits in _mode_fields(opcode):
             values = [value for value in range(1 << bits.width) if bits.takes(value)]
-            if (name, bits.name) in MUST_BE_ZERO:
-                values = [0]
             rows += [_value_row(opcode, bits, value) for value in values]
         rows += [f"{name} {operand}=" for operand in info.prefix]
         if opcode == Opcode.GEMM:

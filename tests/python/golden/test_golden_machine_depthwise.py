@@ -114,16 +114,24 @@ def test_rows_without_effect(edge: int) -> None:
     assert results[0].any()
 
 
-@pytest.mark.parametrize("fmt", [WeightFormat.INT4, WeightFormat.INT4G, WeightFormat.MXFP4])
-def test_narrow_weights(fmt: WeightFormat) -> None:
-    """Both pages of formats: the expanded weights are the taps."""
+@pytest.mark.parametrize(
+    ("fmt", "group"),
+    [
+        (WeightFormat.INT4, 32),
+        (WeightFormat.INT4G, 32),
+        (WeightFormat.INT4G, 64),
+        (WeightFormat.MXFP4, 32),
+    ],
+)
+def test_narrow_weights(fmt: WeightFormat, group: int) -> None:
+    """Both pages of formats and a group in the bit of TRANSPOSE_B: expanded, they are the taps."""
     rng = seeded(743)
-    cells = random_cells(rng, fmt, 48, 20, 32)
-    weights = np.array(expected(fmt, cells, 48, 20, 32), np.int64)
+    cells = random_cells(rng, fmt, 48, 20, group)
+    weights = np.array(expected(fmt, cells, 48, 20, group), np.int64)
     page = gp.B_STREAM_MX if fmt >= WeightFormat.MXINT8 else gp.B_STREAM
     mode = gp.OUT_INT32 | gp.DEPTHWISE | page | (fmt & 7) << 4
-    stream = Packer(fmt, cells, 16, 32).share(48, 20)
-    made = bench(16, [gp.gemm(C >> 4, A >> 4, 0, 6, 20, 48, mode)], stream)
+    stream = Packer(fmt, cells, 16, group).share(48, 20)
+    made = bench(16, [gp.gemm(C >> 4, A >> 4, 0, 6, 20, 48, mode, group == 64)], stream)
     exact = sums(made.sram, weights, (6, 20), (32, 32), 16, np.int8)
     finished(made)
     assert np.array_equal(made.get(C, (6, 20), np.int32), exact)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu.asm import assemble, disassemble
+from npu.asm import AsmError, assemble, disassemble
 from npu.asm.expressions import evaluate
 from spec.isa import Instruction, Opcode
 from spec.isa.operands import Limits
@@ -173,6 +173,27 @@ def test_directives() -> None:
     assert [word.src0 for word in program.instructions] == [2, 6, 4, 3]
     assert program.lines == [7, 5, 7, 10]
     assert program.labels == {"last": 3}
+
+
+def test_depthwise_is_a_word() -> None:
+    """The mode bit is written and read as a word; what refuses it says so."""
+    text = (
+        "GEMM dst=0x1000 src0=0x2000 M=4 N=20 K=32 B=stream q=ch out=i8 depthwise ap=0x30 bp=0x40"
+    )
+    prefix, word = assemble(text).instructions
+    assert (prefix.src0, prefix.src1, word.imm >> 15) == (3, 4, 1)
+    assert disassemble([prefix, word]).strip() == text
+    for wrong, message in (
+        (text.replace("K=32", "K=24"), "K=24: depthwise takes multiples of 16 up to 64"),
+        (text.replace("K=32", "K=80"), "K=80: depthwise takes multiples of 16 up to 64"),
+        (text.replace("B=stream", "A=i16 B=stream"), "depthwise needs A=i8 or u8"),
+        (text.replace("B=stream", "B=row src1=0"), "depthwise needs B=stream"),
+        (text.replace(" depthwise", ""), "prefix operand bp is not used here"),
+    ):
+        with pytest.raises(AsmError, match=message):
+            assemble(wrong)
+    with pytest.raises(AsmError, match="depthwise needs an array of 16 or 32"):
+        assemble(text, limits=Limits(array_dim=8))
 
 
 def test_indices_name_words() -> None:
