@@ -117,7 +117,7 @@ def _full_mode(word: Instruction, config: ChipConfig) -> _Mode:
     a_type, b_form = GemmA(imm & 3), GemmB(imm >> 2 & 3)
     if depthwise:
         require(b_form in _FROM_STREAM and element_bytes(a_type) == 1)
-        require(config.array_dim == config.tile)
+        require(config.depthwise)
     return _Mode(a_type, b_form, fmt, group, form, table, out, GemmOp(op), argmax, depthwise)
 
 

@@ -58,6 +58,11 @@ class ChipConfig:
         """E, the edge of a weight tile."""
         return max(16, self.array_dim)
 
+    @property
+    def depthwise(self) -> bool:
+        """Whether it has the depthwise GEMM: not where a tile is larger than the array."""
+        return self.array_dim == self.tile
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SramWrite:

@@ -27,7 +27,14 @@ from tb.bench.memory import Memory
 from tb.bench.scenes import Keep, names_of
 from tb.stimulus import simple_cases
 from tb.stimulus.barriers import Hazard, Recorded, hazards, insert, weakest
-from tb.stimulus.gemm_cases import GemmSize, argmax_mode, build, classic, random_mode
+from tb.stimulus.gemm_cases import (
+    GemmSize,
+    argmax_mode,
+    build,
+    classic,
+    fitting,
+    random_mode,
+)
 from tb.stimulus.random_case import Case, Generator, check_legal, instruction, loads, size
 from tb.stimulus.simple_cases import DMA_BASES
 from tb.stimulus.sram_space import NoRoomError, Space
@@ -205,10 +212,11 @@ def _extent(random: np.random.Generator) -> tuple[int, int]:
     return size(random, 10), size(random, 70)
 
 
-def _gemm(edge: int, random: np.random.Generator, space: Space) -> Case:
+def _gemm(edge: int, depthwise: bool, random: np.random.Generator, space: Space) -> Case:
     """Return a GEMM that works for long enough that others overtake it, or a short one."""
     shape = GemmSize(size(random, 24), size(random, 2 * edge), size(random, 3 * edge))
-    return build(random, space, shape, random_mode(random, edge), edge)
+    mode = random_mode(random, edge, depthwise=depthwise)
+    return build(random, space, fitting(shape, mode, edge), mode, edge)
 
 
 def _classic(edge: int, random: np.random.Generator, space: Space) -> Case:
@@ -286,9 +294,13 @@ def _set_position(random: np.random.Generator, _: Space) -> Case:
 
 
 def _makers(
-    random: np.random.Generator, memory: simple_cases.StoreWindow, edge: int, in_memory: bool
+    random: np.random.Generator,
+    memory: simple_cases.StoreWindow,
+    config: ChipConfig,
+    in_memory: bool,
 ) -> list[Generator]:
     """Return what draws the cases; each as often as it is to come."""
+    edge = config.tile
 
     def rows(make: Generator, **extra: object) -> Generator:
         return lambda random, space: make(random, space, extent=_extent(random), **extra)  # type: ignore[call-arg]
@@ -316,7 +328,7 @@ def _makers(
     return [
         *[load] * 4,
         *[store] * 4,
-        *[partial(_gemm, edge)] * 5,
+        *[partial(_gemm, edge, config.depthwise)] * 5,
         partial(_classic, edge),
         partial(_token, memory, edge),
         partial(_append_and_read, cache, edge),
@@ -329,7 +341,7 @@ def _makers(
     ]
 
 
-def _dynamic(random: np.random.Generator, case: Case) -> Case:
+def _dynamic(random: np.random.Generator, case: Case, array_dim: int) -> Case:
     """Return the case with a dimension of its last word that follows the position, if it may."""
     word = case.words[-1]
     kinds = OPCODES[Opcode(word.opcode)].fields
@@ -351,7 +363,7 @@ def _dynamic(random: np.random.Generator, case: Case) -> Case:
             *words,
         ]
     try:
-        check_legal(words)
+        check_legal(words, array_dim)
     except ValueError:
         return case
     return replace(case, words=words)
@@ -363,6 +375,7 @@ def _cases(
     space: SharedSpace,
     memory: Memory,
     count: int,
+    array_dim: int,
 ) -> Iterator[Case]:
     """Yield cases without fills, now and then several of a kind, so that queues fill.
 
@@ -382,8 +395,8 @@ def _cases(
             at = INPUT + LISTS * int(random.integers(64))
             case.words[:0] = loads(case.fills, memory, at)[0]
         if random.random() < 0.25:
-            case = _dynamic(random, case)
-        check_legal(case.words)
+            case = _dynamic(random, case, array_dim)
+        check_legal(case.words, array_dim)
         yield replace(case, fills=[])
         count -= 1
 
@@ -464,8 +477,8 @@ def draw(
     space = SharedSpace(random, words, low=low, high=low + piece)
     memory = SharedMemory(random, int(random.choice((1 << 13, 1 << 14, 1 << 15))))
     in_memory = bool(random.integers(2))
-    makers = _makers(random, memory, around.config.tile, in_memory)
-    made = tuple(_cases(random, makers, space, around.memory, cases))
+    makers = _makers(random, memory, around.config, in_memory)
+    made = tuple(_cases(random, makers, space, around.memory, cases, around.config.array_dim))
     over = _under_loop(random, cases) if loop else None
     registers: MachineStart = {
         "kv_in_memory": in_memory,

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from golden import formats
 from npu.compiler.weight_tiles import plain_bytes
 from spec.isa import (
+    DEPTHWISE_LINES,
+    DEPTHWISE_TAPS,
     WORD,
     Flag,
     GemmA,
@@ -78,6 +80,7 @@ class GemmMode:
     argmax: bool = False
     fmt: WeightFormat = WeightFormat.INT8
     group: WeightGroup = WeightGroup.G32
+    depthwise: bool = False
 
     @property
     def narrow(self) -> bool:
@@ -92,8 +95,8 @@ def groups(fmt: WeightFormat, edge: int) -> list[WeightGroup]:
     return [group for group, rows in GROUP_ROWS.items() if rows % edge == 0]
 
 
-def random_mode(random: np.random.Generator, edge: int) -> GemmMode:
-    """Return a legal combination for tiles of this edge."""
+def random_mode(random: np.random.Generator, edge: int, *, depthwise: bool = False) -> GemmMode:
+    """Return a legal combination for tiles of this edge; `depthwise`: whether the chip has it."""
 
     def chance(share: float) -> bool:
         return bool(random.random() < share)
@@ -114,8 +117,9 @@ def random_mode(random: np.random.Generator, edge: int) -> GemmMode:
             if q in (GemmQ.TENSOR, GemmQ.CHANNEL) and out == GemmOut.INT8 and chance(0.7)
             else GemmOp.ADD
         )
+    columns = depthwise and b_form == GemmB.STREAM and chance(0.5)
     return GemmMode(
-        a_type=GemmA(int(random.integers(4))),
+        a_type=GemmA(int(random.integers(2 if columns else 4))),
         b_form=b_form,
         transpose=b_form != GemmB.STREAM and chance(0.5),
         requant=requant,
@@ -128,26 +132,38 @@ def random_mode(random: np.random.Generator, edge: int) -> GemmMode:
         table=requant and out == GemmOut.INT8 and chance(0.3),
         fmt=fmt,
         group=group,
+        depthwise=columns,
     )
 
 
-def argmax_mode(random: np.random.Generator, edge: int) -> GemmMode:
+def argmax_mode(random: np.random.Generator, edge: int, *, depthwise: bool = False) -> GemmMode:
     """Return a legal combination with argmax, its output written or not."""
-    mode = random_mode(random, edge)
+    mode = random_mode(random, edge, depthwise=depthwise)
     while not mode.requant:
-        mode = random_mode(random, edge)
+        mode = random_mode(random, edge, depthwise=depthwise)
     written = random.random() < 0.4
     if mode.out == GemmOut.INT16 and not written:
         mode = replace(mode, out=GemmOut.NONE)
     return replace(mode, argmax=True)
 
 
-def random_shape(random: np.random.Generator, mode: GemmMode, rows: int) -> GemmSize:
+def random_shape(
+    random: np.random.Generator, mode: GemmMode, rows: int, edge: int = 16
+) -> GemmSize:
     """Return a shape: rows up to what the accumulators hold for this A."""
     most = rows // 2 if mode.a_type in WIDE else rows
     if random.random() < 0.1:
-        return GemmSize(size(random, 8), size(random, 60), size(random, 700))
-    return GemmSize(size(random, most), size(random, 80), size(random, 100))
+        shape = GemmSize(size(random, 8), size(random, 60), size(random, 700))
+    else:
+        shape = GemmSize(size(random, most), size(random, 80), size(random, 100))
+    return fitting(shape, mode, edge)
+
+
+def fitting(shape: GemmSize, mode: GemmMode, edge: int) -> GemmSize:
+    """Return the shape with an inner length that the mode takes: depthwise one to four tiles."""
+    if not mode.depthwise:
+        return shape
+    return replace(shape, k=edge * (1 + shape.k % DEPTHWISE_LINES))
 
 
 def _beats(
@@ -180,16 +196,33 @@ class _Builder:
         self.random, self.space, self.shape, self.mode, self.edge = random, space, shape, mode, edge
         self.case = Case([])
         self.prefix: dict[str, int] = {}
-        self.spread_a = (15000.0 if mode.a_type in WIDE else 60.0) * shape.k**0.5
+        self.lines = shape.k // edge if mode.depthwise else 0
+        products = DEPTHWISE_TAPS * self.lines or shape.k
+        self.spread_a = (15000.0 if mode.a_type in WIDE else 60.0) * products**0.5
         self.spread = 60.0 * self.spread_a
 
     def a(self) -> Place:
         """Place A and give it data."""
+        if self.lines:
+            return self._image()
         dtype = A_TYPES[self.mode.a_type]
         width = self.shape.k * np.dtype(dtype).itemsize
         place = self.space.matrix(self.shape.m, width)
         self.case.fill("A", place, mixed(self.random, (self.shape.m, self.shape.k), dtype))
         self.prefix["ap"] = place.prefix_pitch
+        return place
+
+    def _image(self) -> Place:
+        """Place A of a depthwise GEMM: all that its lines cover, which may lie over each other."""
+        random, rows = self.random, self.shape.m + DEPTHWISE_TAPS - 1
+        row = up(self.shape.n) // WORD
+        ap = int(random.choice([0, 0, 1, row, row + 1, row + 4]))
+        step = ap or row
+        bp = int(random.choice([0, 0, 1, step, 2 * step, rows * step, rows * step + 5]))
+        words = (rows - 1) * step + (self.lines - 1) * (bp or row) + row
+        place = self.space.block(words * WORD)
+        self.case.fill("A", place, mixed(random, (1, words * WORD), A_TYPES[self.mode.a_type]))
+        self.prefix |= {"ap": ap, "bp": bp}
         return place
 
     def b(self) -> int:
@@ -378,6 +411,7 @@ def build(
             "out": mode.out,
             "op": mode.op,
             "argmax": int(mode.argmax),
+            "depthwise": int(mode.depthwise),
         },
         prefix=builder.prefix,
         needs_prefix=(has_d and mode.b_form != GemmB.STREAM)
@@ -386,16 +420,25 @@ def build(
     return case
 
 
-def gemm(random: np.random.Generator, space: Space, rows: int = 128, edge: int = 16) -> Case:
+def gemm(
+    random: np.random.Generator,
+    space: Space,
+    rows: int = 128,
+    edge: int = 16,
+    *,
+    depthwise: bool = False,
+) -> Case:
     """Return a random GEMM with a mode word."""
-    mode = random_mode(random, edge)
-    return build(random, space, random_shape(random, mode, rows), mode, edge)
+    mode = random_mode(random, edge, depthwise=depthwise)
+    return build(random, space, random_shape(random, mode, rows, edge), mode, edge)
 
 
-def argmax(random: np.random.Generator, space: Space, edge: int = 16) -> Case:
+def argmax(
+    random: np.random.Generator, space: Space, edge: int = 16, *, depthwise: bool = False
+) -> Case:
     """Return a random GEMM of one row with argmax."""
-    mode = argmax_mode(random, edge)
-    shape = replace(random_shape(random, mode, 2), m=1)
+    mode = argmax_mode(random, edge, depthwise=depthwise)
+    shape = replace(random_shape(random, mode, 2, edge), m=1)
     return build(random, space, shape, mode, edge)
 
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from spec.isa import OPCODES, PREFIX_FIELDS, WORD, Engine, Instruction, Opcode
 from spec.isa.legality import check
-from spec.isa.operands import up
+from spec.isa.operands import Limits, up
 from tb.bench.environment import INPUT, PROGRAM, Bench, Execution, turns
 from tb.bench.memory import Memory
 from tb.stimulus.sram_space import NoRoomError, Place, Space
@@ -120,14 +120,15 @@ def loads(
     return words, at
 
 
-def check_legal(words: Sequence[Instruction]) -> None:
+def check_legal(words: Sequence[Instruction], array_dim: int = 16) -> None:
     """Raise ValueError, with the reason, if a generator made what the chip must refuse."""
+    limits = Limits(array_dim=array_dim)
     prefix: Instruction | None = None
     for word in words:
         if word.opcode == Opcode.PFX:
             prefix = word
             continue
-        refused = check(word, prefix)
+        refused = check(word, prefix, limits)
         if refused is not None:
             raise ValueError(f"{word} with prefix {prefix}: {refused[0].name}, {refused[1]}")
         prefix = None
@@ -157,7 +158,7 @@ def join(bench: Bench, groups: Iterable[Sequence[Case]]) -> tuple[list[Instructi
         if filling:
             program.append(Instruction(Opcode.BARRIER, m=1 << Engine.LD))
         for case in cases:
-            check_legal(case.words)
+            check_legal(case.words, bench.config.array_dim)
             program += case.words
             stream += case.stream
         program.append(Instruction(Opcode.BARRIER))

@@ -97,7 +97,7 @@ class EngineBench:
     def _load(self, cases: Sequence[Case]) -> tuple[list[Instruction], StartState]:
         """Put a program, its stream and its operands where they belong."""
         program = [word for case in cases for word in case.words]
-        check_legal(program)
+        check_legal(program, CHIP.array_dim)
         program.append(Instruction(Opcode.END))
         stream = b"".join(case.stream for case in cases)
         for address, data in (fill for case in cases for fill in case.fills):

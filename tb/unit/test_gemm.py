@@ -37,7 +37,8 @@ PLAIN = GemmMode(
 @cocotb.test
 async def unit_gemm_random(dut: Dut) -> None:
     """Random modes and shapes, several instructions in flight, under random stalls."""
-    makers = [partial(make, rows=ROWS, edge=EDGE) for make in (gemm, gemm, classic)]
+    drawn = partial(gemm, depthwise=CHIP.depthwise)
+    makers = [partial(make, rows=ROWS, edge=EDGE) for make in (drawn, drawn, classic)]
     await EngineBench.of(dut).run_random(makers, programs=30)
 
 

@@ -13,7 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from spec.isa import OPCODES, VEC_OPS, Engine, GemmOut, Opcode, VecOp
+from golden.machine import ChipConfig, Machine, StartState
+from spec.isa import OPCODES, VEC_OPS, Engine, GemmOut, Instruction, Opcode, VecOp
+from spec.isa.gemm import GemmForm
+from spec.isa.operands import Prefix, sram_operands
 from tb.stimulus.engine_cases import ENGINES, SHAPES, of_class
 from tb.stimulus.gemm_cases import argmax, classic, gemm
 from tb.stimulus.random_case import Case, Generator, check_legal
@@ -128,6 +131,37 @@ def test_argmax() -> None:
     out = OPCODES[Opcode.GEMM].imm["out"]
     outs = {out.get(_draw(argmax, seed).words[-1].imm) for seed in range(CASES)}
     assert outs == set(GemmOut) - {GemmOut.INT32}
+
+
+@pytest.mark.parametrize("edge", [16, 32])
+@pytest.mark.parametrize("make", [gemm, argmax], ids=["gemm", "argmax"])
+def test_depthwise(make: Generator, edge: int) -> None:
+    """Depthwise GEMMs are legal on their array, of one to four lines that run without races."""
+    draw = partial(make, edge=edge, depthwise=True)
+    lines, overlapping = set(), 0
+    for seed in range(CASES // 4):
+        random = np.random.default_rng(seed)
+        case = draw(random, Space(random, SRAM_WORDS))
+        check_legal(case.words, edge)
+        word = case.words[-1]
+        if not GemmForm.of(word).depthwise:
+            continue
+        prefix = Prefix.of(case.words[0] if len(case.words) == 2 else None)
+        image = [one for one in sram_operands(word, prefix, edge) if one.name == "src0"]
+        lines.add(len(image))
+        overlapping += len(image) > 1 and image[1].address < image[0].end
+        (start, data) = case.fills[0]
+        assert (start, start + len(data)) == (image[0].address, image[-1].end)
+        memory = np.zeros(1 << 20, np.uint8)
+        program = b"".join(one.encode() for one in [*case.words, Instruction(Opcode.END)])
+        memory[: len(program)] = np.frombuffer(program, np.uint8)
+        memory[256 : 256 + len(case.stream)] = np.frombuffer(case.stream, np.uint8)
+        machine = Machine(ChipConfig(array_dim=edge), memory, np.zeros(1 << 18, np.uint8))
+        result = machine.run(StartState(0, len(case.words) + 1, 256, len(case.stream)))
+        assert (result.error, result.races) == (None, [])
+    assert lines == {1, 2, 3, 4}
+    assert overlapping > 5
+    assert not any(GemmForm.of(_draw(make, seed).words[-1]).depthwise for seed in range(50))
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)

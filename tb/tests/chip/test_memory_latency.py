@@ -29,7 +29,8 @@ TAGS = ("ld", "st", "timing")
 
 def everything(bench: Bench) -> list[Generator]:
     """Return generators of all engines, those that use memory and stream more often."""
-    multiply = partial(gemm, rows=bench.config.acc_rows, edge=bench.config.tile)
+    config = bench.config
+    multiply = partial(gemm, rows=config.acc_rows, edge=config.tile, depthwise=config.depthwise)
     store = partial(dma_store, StoreWindow())
     return [multiply, multiply, dma_load, dma_load, store, store, gelu, layernorm, softmax, vec]
 

@@ -14,7 +14,18 @@ import cocotb
 import numpy as np
 
 from npu.asm import assemble
-from spec.isa import WORD, GemmA, GemmB, GemmOp, GemmOut, GemmQ, Instruction, Opcode, SetReg
+from spec.isa import (
+    DEPTHWISE_LINES,
+    WORD,
+    GemmA,
+    GemmB,
+    GemmOp,
+    GemmOut,
+    GemmQ,
+    Instruction,
+    Opcode,
+    SetReg,
+)
 from spec.isa.operands import up
 from tb.bench.dut import Dut
 from tb.bench.environment import INPUT, OUTPUT, Bench, full, turns
@@ -69,7 +80,8 @@ def _sums_mode(a_type: GemmA, b_form: GemmB, transpose: bool, accumulate: bool) 
 async def test_gemm_random(dut: Dut) -> None:
     """Random modes and shapes, several instructions in flight."""
     bench = await Bench.start(dut)
-    make = partial(gemm, rows=bench.config.acc_rows, edge=bench.config.tile)
+    config = bench.config
+    make = partial(gemm, rows=config.acc_rows, edge=config.tile, depthwise=config.depthwise)
     await run_cases(bench, [make], count=60, programs=4)
 
 
@@ -101,6 +113,31 @@ async def test_gemm_shapes(dut: Dut) -> None:
         program, stream = build_program(bench, generators)
         execution = await bench.execute(program, stream, limit=1_000_000)
         assert execution.finish.error is None, str(execution.finish.error)
+
+
+@cocotb.test
+async def test_gemm_depthwise(dut: Dut) -> None:
+    """Every number of columns from 1 past two tiles, one to four lines, one row to the most.
+
+    Every third mode is drawn, the others are exact int32 sums. Small arrays do not have it.
+    """
+    bench = await Bench.start(dut)
+    if not bench.config.depthwise:
+        return
+    random, edge, rows = bench.random, bench.config.tile, bench.config.acc_rows
+    generators = []
+    for turn in range(1, 2 * edge + 2):
+        m = rows if turn == 1 else turn if turn % 2 else int(random.integers(1, 6))
+        drawn = random_mode(random, edge, depthwise=True)
+        sums = _sums_mode(GemmA(turn % 2), GemmB.STREAM, False, accumulate=turn % 5 == 0)
+        while not drawn.depthwise:
+            drawn = random_mode(random, edge, depthwise=True)
+        mode = drawn if turn % 3 == 0 else replace(sums, depthwise=True)
+        shape = GemmSize(m, turn, edge * (turn // 2 % DEPTHWISE_LINES + 1))
+        generators.append(partial(build, shape=shape, mode=mode, edge=edge))
+    program, stream = build_program(bench, generators)
+    execution = await bench.execute(program, stream, limit=1_000_000)
+    assert execution.finish.error is None, str(execution.finish.error)
 
 
 @cocotb.test
@@ -235,8 +272,11 @@ def _argmax_group(bench: Bench, makers: Sequence[Generator]) -> list[Case]:
 async def test_gemm_argmax_random(dut: Dut) -> None:
     """Random modes with argmax, written or not; columns are numbered over several instructions."""
     bench = await Bench.start(dut)
-    edge = bench.config.tile
-    makers = [partial(argmax, edge=edge), partial(gemm, rows=bench.config.acc_rows, edge=edge)]
+    config = bench.config
+    makers = [
+        partial(argmax, edge=config.tile, depthwise=config.depthwise),
+        partial(gemm, rows=config.acc_rows, edge=config.tile, depthwise=config.depthwise),
+    ]
     for _ in range(4 if full() else 2):
         program, stream = join(bench, [_argmax_group(bench, makers) for _ in range(turns(16))])
         execution = await bench.execute(program, stream, limit=1_000_000)
