@@ -62,10 +62,14 @@ class Refusals:
         return self.bench.limits
 
     def outside(self, words: Group) -> int:
-        """Return the byte address of the first operand, in the order of checks, that is outside."""
+        """Return the byte address of the first operand, in the order of checks, that is outside.
+
+        That of the first line, whichever line of A is outside.
+        """
         prefix = Prefix.of(words[0] if len(words) == 2 else None)
         operands = sram_operands(words[-1], prefix, self.limits.edge)
-        return next(o.address for o in operands if o.end > self.limits.sram_bytes)
+        name = next(o.name for o in operands if o.end > self.limits.sram_bytes)
+        return next(o.address for o in operands if o.name == name)
 
     async def recover(self) -> None:
         """Run the correct program on new input and compare it; in short form one time in eight."""

@@ -17,6 +17,7 @@ from spec.isa import (
     VEC_OPS,
     EmbedIndex,
     Flag,
+    GemmA,
     GemmB,
     GemmOp,
     GemmOut,
@@ -90,6 +91,10 @@ FORMS = """
     NOP
     END
 """
+
+
+DEPTHWISE = "GEMM dst=0x10000 src0={src0} M={m} N=20 K={k} B=stream out=i32 depthwise"
+"""A depthwise GEMM: legal on arrays of 16 and 32 where K is one to four edges."""
 
 
 def groups(text: str, limits: Limits | None = None) -> list[Group]:
@@ -182,8 +187,17 @@ FORBIDDEN: dict[str, list[Group]] = {
         [replace(_CLASSIC, flags=_REQUANT | _ACC, imm=1)],
         [_pfx(d=0x100), replace(_CLASSIC, flags=_REQUANT | _ACC, imm=1)],
     ],
-    "GEMM: mode bit 15": [
-        [replace(_gemm(_REQUANT, q=GemmQ.TENSOR), imm=_mode(q=GemmQ.TENSOR) | 1 << 15)]
+    "GEMM: depthwise with B from SRAM": [
+        [_gemm(_REQUANT, q=GemmQ.TENSOR, b_form=form, depthwise=1)]
+        for form in (GemmB.ROW_MAJOR, GemmB.TILE)
+    ],
+    "GEMM: depthwise with a 16-bit A": [
+        [_gemm(0, out=GemmOut.INT32, b_form=GemmB.STREAM, depthwise=1, a_type=a_type)]
+        for a_type in (GemmA.INT16, GemmA.UINT16)
+    ],
+    "GEMM: bp with the stream but not depthwise": [
+        [_pfx(bp=4), _gemm(0, out=GemmOut.INT32, b_form=form)]
+        for form in (GemmB.STREAM, GemmB.STREAM_MX)
     ],
     "GEMM: op 3": [[_pfx(), _gemm(_REQUANT, q=GemmQ.TENSOR, op=op)] for op in _unnamed("op")],
     "GEMM: fmt": [

@@ -24,7 +24,7 @@ from spec.isa.operands import DYNAMIC, Limits, Prefix, share_bytes, sram_operand
 from tb.bench.dut import Dut
 from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT
 from tb.stimulus.refused_programs import BASES, END, NOP, OLDER, YOUNGER, Refusals, changed, forms
-from tb.stimulus.refused_words import FORBIDDEN, Group, groups
+from tb.stimulus.refused_words import DEPTHWISE, FORBIDDEN, Group, groups
 
 TAGS = ("seq", "faults")
 
@@ -481,6 +481,42 @@ async def test_refuse_ranges(dut: Dut) -> None:
         del kinds[opcode]
     del kinds[Opcode.ARGMAX], kinds[Opcode.LOOP]
     assert covered == {(opcode, name) for opcode, names in kinds.items() for name in names}
+
+
+@cocotb.test
+async def test_refuse_depthwise(dut: Dut) -> None:
+    """The mode bit on small arrays, else K; A's further rows and lines count in its range."""
+    refusals = await Refusals.start(dut)
+    limits = refusals.limits
+    edge, size = limits.edge, limits.sram_bytes
+
+    def word(k: int, m: int = 4, at: int = 0x2000, pitches: str = "") -> Group:
+        text = DEPTHWISE.format(src0=hex(at), m=m, k=16) + pitches
+        (words,) = groups(text, Limits(sram_bytes=1 << 30))
+        return changed(words, -1, k=k)
+
+    if not refusals.bench.config.depthwise:
+        for k in (16, 24, 64):
+            await refusals.refused(word(k), ErrorCode.ILLEGAL_FIELD)
+        return
+    for k in (1, edge - 1, edge + 8, 4 * edge - 1, 4 * edge + 1, 5 * edge, 8 * edge, 0xF001):
+        await refusals.refused(word(k), ErrorCode.BAD_DIMENSION)
+    for m in (limits.acc_rows + 1, 0xF000):
+        await refusals.refused(changed(word(edge), -1, m=m), ErrorCode.BAD_DIMENSION)
+    for m in (1, limits.acc_rows, 0xF001):
+        await refusals.accepted(changed(word(edge), -1, m=m), pos=5)
+    for lines, m, pitches, length in (
+        (1, 4, "", 7 * 32),
+        (1, 1, " ap=16", 3 * 16 + 32),
+        (4, 4, "", (7 + 3) * 32),
+        (2, 4, " bp=16", 7 * 32 + 16),
+        (3, 5, " ap=48 bp=0x400", 7 * 48 + 32 + 2 * 0x400),
+        (4, 4, " bp=0x2000", 7 * 32 + 3 * 0x2000),
+    ):
+        last = size - length
+        await refusals.accepted(word(lines * edge, m, last, pitches))
+        for at in (last + WORD, size, 0xFFFF0):
+            await refusals.refused(word(lines * edge, m, at, pitches), ErrorCode.SRAM_RANGE, at)
 
 
 @cocotb.test

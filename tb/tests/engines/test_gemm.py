@@ -25,6 +25,8 @@ from spec.isa import (
     Instruction,
     Opcode,
     SetReg,
+    WeightFormat,
+    WeightGroup,
 )
 from spec.isa.operands import up
 from tb.bench.dut import Dut
@@ -119,7 +121,8 @@ async def test_gemm_shapes(dut: Dut) -> None:
 async def test_gemm_depthwise(dut: Dut) -> None:
     """Every number of columns from 1 past two tiles, one to four lines, one row to the most.
 
-    Every third mode is drawn, the others are exact int32 sums. Small arrays do not have it.
+    Every third mode is drawn, the others are exact int32 sums, some of weights in groups, whose
+    length stands where B from SRAM is transposed. Small arrays do not have it.
     """
     bench = await Bench.start(dut)
     if not bench.config.depthwise:
@@ -132,6 +135,8 @@ async def test_gemm_depthwise(dut: Dut) -> None:
         sums = _sums_mode(GemmA(turn % 2), GemmB.STREAM, False, accumulate=turn % 5 == 0)
         while not drawn.depthwise:
             drawn = random_mode(random, edge, depthwise=True)
+        if turn % 3 == 1 and bench.config.narrow_formats:
+            sums = replace(sums, fmt=WeightFormat.INT4G, group=WeightGroup.G64)
         mode = drawn if turn % 3 == 0 else replace(sums, depthwise=True)
         shape = GemmSize(m, turn, edge * (turn // 2 % DEPTHWISE_LINES + 1))
         generators.append(partial(build, shape=shape, mode=mode, edge=edge))
