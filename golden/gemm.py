@@ -161,6 +161,8 @@ def depthwise(a: IntArray, b: npt.NDArray[np.int8], partial: Planes | None = Non
         (1, M, N) int32 modulo 2^32: sum over t, j of a[t, m + j, n] * b[E*t + 1 + j, n].
 
     """
+    if a.dtype not in (np.dtype(np.int8), np.dtype(np.uint8)) or b.dtype != np.int8:
+        raise ValueError(f"depthwise: given {a.dtype} and {b.dtype}, allowed int8 uint8 and int8")
     lines, rows, columns = a.shape
     taps = as_int64(b).reshape(lines, -1, columns)[:, 1 : 1 + DEPTHWISE_TAPS]
     m = rows - (DEPTHWISE_TAPS - 1)

@@ -18,6 +18,7 @@ from golden.gemm import (
     Requant,
     accumulate,
     combined,
+    depthwise,
     gemm,
     per_channel,
     per_row,
@@ -69,6 +70,34 @@ def test_sums_are_exact(dtype: type[np.integer[Any]], shape: tuple[int, int, int
     if planes.shape[0] == 2:
         assert planes[0].tolist() == exact_product(a >> 8, b)
         assert planes[1].tolist() == exact_product(a & 255, b)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("edge", [16, 32])
+@pytest.mark.parametrize("lines", [1, 2, 3, 4])
+def test_depthwise_sums_are_exact(dtype: type[np.int8 | np.uint8], edge: int, lines: int) -> None:
+    """Column by column: rows 1 to 4 of each line's tile of B times neighbouring rows of A."""
+    rng = seeded(212)
+    a = integers(rng, dtype, (lines, 8, 9))
+    b = integers(rng, np.int8, (lines * edge, 9))
+    partial = integers(rng, np.int32, (1, 5, 9))
+    pixels, weights, before = a.tolist(), b.tolist(), partial.tolist()
+    sums = [
+        [
+            before[0][m][n]
+            + sum(
+                pixels[t][m + j][n] * weights[edge * t + 1 + j][n]
+                for t in range(lines)
+                for j in range(4)
+            )
+            for n in range(9)
+        ]
+        for m in range(5)
+    ]
+    expected = [[wrapped(value) for value in row] for row in sums]
+    assert depthwise(a, b, partial).tolist() == [expected]
+    with pytest.raises(ValueError, match="allowed int8 uint8 and int8"):
+        depthwise(a.astype(np.int16), b)
 
 
 @pytest.mark.parametrize("dtype", A_TYPES)

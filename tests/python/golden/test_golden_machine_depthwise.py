@@ -10,14 +10,15 @@ import numpy.typing as npt
 import pytest
 
 from golden.machine import ChipConfig, RunResult
-from spec.isa import WeightFormat
+from spec.isa import GemmA, Instruction, Opcode, WeightFormat
+from spec.isa.operands import up
 from tests.python.golden import golden_programs as gp
 from tests.python.golden.golden_support import integers, seeded
 from tests.python.weights.packed_weights import Packer, expected, random_cells
 
 A, C, D = 0x40, 0x18000, 0x30000
 """Byte addresses of the operands."""
-DTYPES = {gp.A_INT8: np.int8, gp.A_UINT8: np.uint8}
+DTYPES: dict[GemmA, type[np.int8 | np.uint8]] = {gp.A_INT8: np.int8, gp.A_UINT8: np.uint8}
 PLAIN = gp.OUT_INT32 | gp.B_STREAM | gp.DEPTHWISE
 CHIPS = [16, 32]
 
@@ -28,7 +29,7 @@ def sums(
     shape: tuple[int, int],
     pitches: tuple[int, int],
     edge: int,
-    dtype: type[np.integer[Any]],
+    dtype: type[np.int8 | np.uint8],
 ) -> npt.NDArray[np.int64]:
     """Return the sums (M, N): each byte of A addressed by itself; pitches of rows and lines."""
     a, b = sram.view(dtype).tolist(), weights.tolist()
@@ -47,7 +48,7 @@ def share(weights: npt.NDArray[np.int8], edge: int) -> bytes:
     return b"".join(b"".join(column) for column in gp.weight_tiles(weights, edge))
 
 
-def bench(edge: int, words: list[gp.Instruction], stream: bytes, pos: int = 0) -> gp.ProgramBench:
+def bench(edge: int, words: list[Instruction], stream: bytes, pos: int = 0) -> gp.ProgramBench:
     """Return a program on an SRAM full of random bytes."""
     made = gp.ProgramBench([*words, gp.END], stream, ChipConfig(array_dim=edge), pos=pos)
     made.sram[:] = seeded(740).integers(0, 256, made.sram.size)
@@ -66,11 +67,11 @@ def finished(made: gp.ProgramBench) -> RunResult:
 @pytest.mark.parametrize("a_type", DTYPES)
 @pytest.mark.parametrize("lines", [1, 2, 3, 4])
 @pytest.mark.parametrize("n", [1, 15, 16, 17, 31, 32, 33, 70])
-def test_sums_are_exact(edge: int, a_type: int, lines: int, n: int) -> None:
+def test_sums_are_exact(edge: int, a_type: GemmA, lines: int, n: int) -> None:
     """Full range, every row of B drawn; pitches natural, of lines that overlap, and wide."""
     rng = seeded(741)
     weights = integers(rng, np.int8, (lines * edge, n))
-    row = gp.up(n, 16)
+    row = up(n, 16)
     for m in (1, 2, 5):
         for ap, bp in ((0, 0), (0, 2), (row // 16 + 1, 0), (1, 3), (row // 16 + 2, 60)):
             word = gp.gemm(C >> 4, A >> 4, 0, m, n, lines * edge, PLAIN | a_type)
@@ -84,7 +85,7 @@ def test_sums_are_exact(edge: int, a_type: int, lines: int, n: int) -> None:
 
 
 @pytest.mark.parametrize("a_type", DTYPES)
-def test_extremes(a_type: int) -> None:
+def test_extremes(a_type: GemmA) -> None:
     """The largest sums: all of A and B at one end of their range."""
     for pixel, weight in ((-128, -128), (-128, 127), (127, -128), (-1, -128)):
         weights = np.full((64, 16), weight, np.int8)
@@ -110,7 +111,7 @@ def test_rows_without_effect(edge: int) -> None:
         made = bench(edge, [gp.gemm(C >> 4, A >> 4, 0, 4, 20, 2 * edge, PLAIN)], share(b, edge))
         finished(made)
         results.append(made.get(C, (4, 20), np.int32))
-    assert np.array_equal(*results)
+    assert np.array_equal(results[0], results[1])
     assert results[0].any()
 
 
@@ -180,7 +181,7 @@ def test_argmax_of_one_row() -> None:
     weights = integers(rng, np.int8, (32, 50))
     mode = gp.B_STREAM | gp.DEPTHWISE | gp.Q_PREFIX | gp.OUT_NONE | gp.ARGMAX
     word = gp.gemm(0, A >> 4, 0, 1, 50, 32, mode, gp.REQUANT)
-    token = gp.Instruction(gp.Opcode.ARGMAX)
+    token = Instruction(Opcode.ARGMAX)
     made = bench(16, [gp.pfx(imm=1, sh=2), word, token], share(weights, 16))
     exact = sums(made.sram, weights, (1, 50), (64, 64), 16, np.int8)
     finished(made)
@@ -219,7 +220,7 @@ def test_no_rows() -> None:
 )
 def test_races_in_every_line(word: int, kind: str) -> None:
     """A load into a line, its three further rows included, races; between the lines it does not."""
-    load = gp.Instruction(gp.Opcode.DMA_LOAD, 0, word, m=1, n=16)
+    load = Instruction(Opcode.DMA_LOAD, 0, word, m=1, n=16)
     gemm = gp.gemm(0x800, 0x100, 0, 3, 16, 32, PLAIN)
     made = gp.ProgramBench([load, gp.pfx(bp=20), gemm, gp.END], bytes(512))
     assert [race.kind for race in made.run().races] == ([kind] if kind else [])

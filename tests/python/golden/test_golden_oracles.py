@@ -57,6 +57,7 @@ ORACLES = {
     ("integers", "test_golden_gemm::test_sums_are_exact"): (
         "golden.gemm.accumulate golden.gemm.combined"
     ),
+    ("integers", "test_golden_gemm::test_depthwise_sums_are_exact"): "golden.gemm.depthwise",
     ("fractions", "test_golden_gemm::test_requantised_results"): (
         "golden.gemm.gemm golden.gemm.postprocess golden.gemm.per_tensor golden.gemm.per_channel"
     ),
