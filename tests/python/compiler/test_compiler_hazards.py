@@ -3,9 +3,11 @@
 
 import pytest
 
+from npu.asm import assemble
 from npu.compiler import ProgramBuilder
 from npu.compiler.attention_plan import UnitStep, schedule
-from npu.compiler.hazards import Board, Footprint, words
+from npu.compiler.hazards import Board, Footprint, footprint, words
+from npu.runtime.account import word_costs
 from spec.isa import Engine
 from spec.isa.operands import Limits
 
@@ -47,6 +49,18 @@ def test_words(rows: int, row_bytes: int, pitch: int) -> None:
 def test_rules(older: Footprint, younger: Footprint, same: bool, waits: bool) -> None:
     """Write-after-read and write-after-write are safe on one engine; read-after-write never is."""
     assert older.before(younger, same_engine=same) == waits
+
+
+@pytest.mark.parametrize("edge", [16, 32])
+def test_lines_of_a_depthwise_gemm(edge: int) -> None:
+    """It reads each line with its three further rows, and not what lies between the lines."""
+    text = f"dst=0x8000 src0=0x100 M=3 N=20 K={3 * edge} B=stream out=i32 depthwise ap=48 bp=0x200"
+    prefix, word = assemble(f"GEMM {text}", limits=Limits(array_dim=edge)).instructions
+    one = words(0x100, 6, 20, 48)
+    touched = footprint(word, prefix, edge)
+    assert touched == Footprint(reads=one | one << 32 | one << 64, writes=words(0x8000, 3, 80, 80))
+    (cost,) = word_costs([prefix, word], Limits(array_dim=edge))[1:]
+    assert (cost.macs, cost.tiles) == (4 * 3 * 3 * 20, -(-20 // edge) * 3)
 
 
 def test_younger_ones_may_stay() -> None:
