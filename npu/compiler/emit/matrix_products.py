@@ -44,6 +44,7 @@ def emit_product(
     epilogue: Epilogue,
     *,
     transpose: bool = False,
+    lines: tuple[int, int] | None = None,
 ) -> int:
     """Emit a product; return its word index.
 
@@ -55,6 +56,8 @@ def emit_product(
         share: the piece of the stream; None if nothing is taken from it.
         epilogue: what follows.
         transpose: B is given transposed.
+        lines: of a depthwise product: how many lines of A each column multiplies, and the bytes
+            between their beginnings. A is then (M, N), of which M + 3 rows are read.
     """
     d = epilogue.sums or epilogue.operand
     switches = {
@@ -63,6 +66,7 @@ def emit_product(
         "relu": epilogue.relu,
         "acc": epilogue.sums is not None,
         "table": epilogue.table,
+        "depthwise": lines is not None,
     }
     operands = _from_stream(d, share) if b is None else _from_sram(b, d)
     return builder.emit(
@@ -73,7 +77,7 @@ def emit_product(
         src1=operands.src1,
         M=dst.rows,
         N=dst.columns,
-        K=a.columns,
+        K=a.columns if lines is None else lines[0] * builder.limits.edge,
         A=a.of_a,
         B=operands.form,
         fmt=operands.format,
@@ -83,13 +87,18 @@ def emit_product(
         op=epilogue.op,
         mul=epilogue.product[0] if epilogue.product else None,
         sh=epilogue.product[1] if epilogue.product else None,
-        ap=a.given_pitch,
-        bp=operands.bp,
+        ap=a.given_pitch if lines is None else _given(a, a.pitch),
+        bp=operands.bp if lines is None or lines[0] == 1 else _given(a, lines[1]),
         cp=dst.given_pitch,
         d=operands.d,
         dp=d.given_pitch if d else None,
         share=share,
     )
+
+
+def _given(a: SramMatrix, pitch: int) -> int | None:
+    """Return a pitch where a depthwise product must name it: A has several rows whatever M."""
+    return None if pitch == a.row_bytes else pitch
 
 
 @dataclass(frozen=True, slots=True)

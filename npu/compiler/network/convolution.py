@@ -23,7 +23,7 @@ from npu.compiler.emit import (
 )
 from npu.compiler.errors import CompileError
 from npu.compiler.network.epilogues import AfterSums, factor_buffer, finish_of, finish_product
-from npu.compiler.network.kernel import Context, Kernel, KernelPlace, even, row_part
+from npu.compiler.network.kernel import Array, Context, Kernel, KernelPlace, even, row_part
 from npu.compiler.network.layout import StorageView
 from npu.compiler.network.linear import Wide, summands
 from npu.compiler.stream import ShareData, weight_share
@@ -549,6 +549,21 @@ def _bring(place: KernelPlace, source: StorageView, address: int, pitch: int) ->
     emit_elementwise(place.builder, "copy2d", matrix, rows)
 
 
+def window_of(
+    operation: Operation, x: StorageView, weight: Array, writes: StorageView
+) -> MovingWindow:
+    """Return how the filter (KH, KW, ...) of a convolution moves over its images."""
+    return MovingWindow(
+        x.shape[1],
+        x.shape[2],
+        (weight.shape[0], weight.shape[1]),
+        tuple(operation["strides"]),
+        tuple(operation["pads"]),
+        tuple(operation["dilations"]),
+        (writes.shape[1], writes.shape[2]),
+    )
+
+
 def conv_kernel(
     context: Context,
     operation: Operation,
@@ -562,15 +577,7 @@ def conv_kernel(
     """
     weight = context.graph.constant(operation.inputs[1])
     assert weight is not None
-    window = MovingWindow(
-        x.shape[1],
-        x.shape[2],
-        (weight.shape[0], weight.shape[1]),
-        tuple(operation["strides"]),
-        tuple(operation["pads"]),
-        tuple(operation["dilations"]),
-        (writes.shape[1], writes.shape[2]),
-    )
+    window = window_of(operation, x, weight, writes)
     wide = weight.astype(np.int64) - int(operation["w_zero"])
 
     def fitting(window: MovingWindow, filters: Wide) -> Iterator[ConvKernel]:
@@ -588,7 +595,7 @@ def conv_kernel(
     for kernel in fitting(window, wide):
         if kernel.tiling.parts > 1 and operation["combine"] == "mul" and best is not None:
             break  # GEMM multiplies with no operand behind partial sums
-        cycles = _cycles(kernel)
+        cycles = cycles_of(kernel)
         if best is None or cycles < best[0]:
             best = cycles, kernel
     if best is not None:
@@ -621,7 +628,7 @@ def _tilings(window: MovingWindow, most: int) -> list[Tiling]:
     ]
 
 
-def _cycles(kernel: ConvKernel) -> float:
+def cycles_of(kernel: ConvKernel) -> float:
     """Return the modelled cycles: of each chunk the longest of multiplying, copying, the stream."""
     total, window = 0.0, kernel.window
     band, load = -1, kernel.stage_bytes(0) / 16 if kernel.staged(0) else 0.0
@@ -631,9 +638,11 @@ def _cycles(kernel: ConvKernel) -> float:
         columns = up(block.outputs)
         gemm = one.pixels * inner * columns / 256 + GEMM_OVERHEAD
         gemm *= kernel.reads[0].size
-        if not (one.first and one.last):
+        products = len(kernel._matrix(one.block, *one.taps)) if block.wide else 1
+        gemm *= products
+        if products > 1 or not (one.first and one.last):
             gemm += 8 * one.pixels * columns / 16
-        stream = inner * columns / 16 + SEEK
+        stream = products * (inner * columns / 16 + SEEK)
         copies = one.rows * one.taps[1] * (1 if window.dilations[1] == 1 else window.kernel[1])
         copy = one.pixels * inner * kernel.reads[0].size / 16 + COPY_OVERHEAD * copies
         if one.band != band and kernel.staged(0):

@@ -113,13 +113,9 @@ class Emission:
         """Take the result of a chunk to memory, if it belongs there."""
         if chunk < 0 or not self.kernel.final(chunk):
             return
-        target = self.kernel.target(chunk)
-        if target.storage not in self.addresses.memory:
+        if self.kernel.target(chunk).storage not in self.addresses.memory:
             return
-        for part, first in row_pieces(target):
-            matrix = self.view(part)
-            if matrix is None:
-                matrix = self.result(chunk).part(first, part_rows(part))
+        for part, matrix in self.kernel.outgoing(self, chunk):
             rows = self._memory(part)
             also = Footprint(writes=self._words(part))
             emit_store_rows(self.builder, matrix.address, matrix.given_pitch, rows, also=also)

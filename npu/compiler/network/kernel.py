@@ -202,6 +202,12 @@ class Kernel:
         """Emit the computation of a chunk."""
         raise NotImplementedError
 
+    def outgoing(self, place: KernelPlace, chunk: int) -> Iterable[tuple[StorageView, SramMatrix]]:
+        """Yield the pieces of a chunk's result that are stored, and where they lie in SRAM."""
+        for part, first in row_pieces(self.target(chunk)):
+            matrix = place.view(part)
+            yield part, matrix or place.result(chunk).part(first, part_rows(part))
+
     # Sizes --------------------------------------------------------------------------------------
 
     def slots(self, number: int) -> int:

@@ -12,7 +12,8 @@ from npu.compiler.errors import CompileError
 from npu.compiler.network.aliasing import in_place
 from npu.compiler.network.attention import MASK, AttentionKernel, divisions
 from npu.compiler.network.batched import BatchedKernel, matrix_at, outer_index
-from npu.compiler.network.convolution import conv_kernel
+from npu.compiler.network.convolution import conv_kernel, cycles_of
+from npu.compiler.network.depthwise import depthwise_kernel
 from npu.compiler.network.elementwise import (
     NormKernel,
     RopeKernel,
@@ -113,7 +114,16 @@ def _conv(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
     if pixel and not any(op["pads"]) and all(view.rows() for view in views):
         wide = weight[0, 0].astype(np.int64) - int(op["w_zero"])
         return [_linear(context, op, x, wide, operand, writes)]
-    return [conv_kernel(context, op, x, operand, writes)]
+    depthwise = depthwise_kernel(context, op, x, operand, writes)
+    try:
+        blocks = conv_kernel(context, op, x, operand, writes)
+    except CompileError:
+        if depthwise is None:
+            raise
+        return [depthwise]
+    if depthwise is not None and depthwise.cycles() < cycles_of(blocks):
+        return [depthwise]
+    return [blocks]
 
 
 def _rows(kind: Callable[..., Kernel], count: int) -> Callable[..., list[Kernel]]:
