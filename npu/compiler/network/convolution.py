@@ -638,7 +638,7 @@ def cycles_of(kernel: ConvKernel) -> float:
         columns = up(block.outputs)
         gemm = one.pixels * inner * columns / 256 + GEMM_OVERHEAD
         gemm *= kernel.reads[0].size
-        products = len(kernel._matrix(one.block, *one.taps)) if block.wide else 1
+        products = 1 + block.wide
         gemm *= products
         if products > 1 or not (one.first and one.last):
             gemm += 8 * one.pixels * columns / 16

@@ -35,6 +35,11 @@ from spec.isa.operands import up
 from weights.formats.codes import codes_of
 from weights.formats.recipe import INT8, Encoding
 
+Rows = list[tuple[int, int]]
+"""First and count of neighbouring rows."""
+AHEAD = 16 * 1024
+"""Bytes in which a share is repeated: behind a seek the stream has read nothing ahead."""
+
 
 @dataclass(frozen=True)
 class Filters:
@@ -124,7 +129,7 @@ class DepthwiseKernel(Kernel):
         window: how the filter moves over the image.
         weight: (KH, KW, C), zero point taken off.
         filters: the same in lines.
-        band: most output rows of a band.
+        bands: first and count of the output rows of each band.
         rows: most output rows of a chunk; 0 cuts rows.
     """
 
@@ -137,16 +142,14 @@ class DepthwiseKernel(Kernel):
         writes: StorageView,
         window: MovingWindow,
         filters: Filters,
-        band: int,
+        bands: Rows,
         rows: int,
     ) -> None:
         self.window, self.filters = window, filters
         self.line = line_of(window)
         self.encoding: Encoding = encoding_of(context.graph.type(operation.inputs[1]))
         self.weights = summands(filters.matrix(context.limits.edge))
-        self.bands = [
-            Band(image, *part) for image in range(x.shape[0]) for part in even(window.out[0], band)
-        ]
+        self.bands = [Band(image, *part) for image in range(x.shape[0]) for part in bands]
         most = (context.limits.acc_rows - 1) // window.strides[1] + 1
         across = even(window.out[1], window.out[1] if rows else most)
         self.chunks = [
@@ -278,15 +281,39 @@ class DepthwiseKernel(Kernel):
     @property
     def shares(self) -> dict[str, ShareData]:
         """Weights, and channels with the last of them."""
-        limits, found = self.context.limits, {}
+        limits, made = self.context.limits, []
         for number, weight in enumerate(self.weights):
             last = number == len(self.weights) - 1
             channels = self.finish.channels if last else None
             table = self.finish.table if last else None
-            found[f"weight{number}"] = weight_share(
-                self.operation.name, limits, weight, channels, table, self.encoding
+            made.append(
+                weight_share(self.operation.name, limits, weight, channels, table, self.encoding)
             )
-        return found
+        return {
+            self._share_name(copy, number): share
+            for copy in range(self.copies)
+            for number, share in enumerate(made)
+        }
+
+    def _share_name(self, chunk: int, number: int) -> str:
+        return f"copy{chunk % self.copies}.weight{number}"
+
+    @property
+    def _share_bytes(self) -> int:
+        """Bytes of the weights as int8 with their channels, which a chunk takes."""
+        return (self._tiles * self.context.limits.edge + 8) * up(
+            self.writes.columns, self.context.limits.edge
+        )
+
+    @property
+    def _tiles(self) -> int:
+        """Tiles of a column of tiles, which a chunk takes."""
+        return self.filters.lines * len(self.weights)
+
+    @property
+    def copies(self) -> int:
+        """How often the shares stand in the stream."""
+        return min(self.count, max(1, AHEAD // self._share_bytes))
 
     def holds(self) -> bool:
         """Say whether the share holds the weights in their format."""
@@ -363,11 +390,11 @@ class DepthwiseKernel(Kernel):
             operand = replace(operand, element=ELEMENTS[self.reads[1].element])
         for number in range(len(self.weights) - 1):
             partial = SramMatrix(place.scratch("sums"), rows, dst.columns, "int32")
-            share = place.share(f"weight{number}")
+            share = place.share(self._share_name(chunk, number))
             epilogue = Epilogue(sums=sums, channels=False)
             emit_product(place.builder, a, None, partial, share, epilogue, lines=lines)
             sums = partial
-        share = place.share(f"weight{len(self.weights) - 1}")
+        share = place.share(self._share_name(chunk, len(self.weights) - 1))
         finish_product(
             place, a, None, dst, share, self.finish, sums=sums, operand=operand, lines=lines
         )
@@ -405,9 +432,7 @@ class DepthwiseKernel(Kernel):
         """Return the modelled cycles: of each chunk the longest of multiplying, copying, memory."""
         edge, columns = self.context.limits.edge, self.writes.columns
         products = len(self.weights)
-        tiles = up(columns, edge) // edge * self.filters.lines * products
-        share = (tiles * edge * edge + 8 * up(columns, edge)) / 16
-        seek = SEEK * products if self.count > 1 else 0
+        tiles = up(columns, edge) // edge * self._tiles
         loads, stores, turns = [0.0] * (self.count + 1), [0.0], set(self.turns(0))
         for chunk in range(self.count):
             loads[chunk] = self._moving(0, chunk) if chunk in turns else 0.0
@@ -421,10 +446,11 @@ class DepthwiseKernel(Kernel):
             gemm: float = tiles * (rows + DEPTHWISE_TAPS - 1) + GEMM_OVERHEAD * products
             gemm += (products - 1) * 8 * rows * up(columns) / 16
             load, store = loads[chunk + 1], stores[chunk]
-            reads = share + seek + (load if from_memory else 0.0)
+            reads = self._share_bytes / 16 + (load + SEEK if from_memory and load else 0.0)
             writes = store if to_memory else 0.0
             copy = (0.0 if from_memory else load) + (0.0 if to_memory else store)
             total += max(gemm, reads, writes, copy)
+            total += SEEK if chunk and chunk % self.copies == 0 else 0.0
         return total
 
     def _moving(self, number: int, chunk: int) -> float:
@@ -525,10 +551,10 @@ def depthwise_kernel(
     best: tuple[float, DepthwiseKernel] | None = None
     for _ in range(2):
         filters = filters_of(wide, window, line_of(window))
-        for band, rows in _cuts(window, limits.acc_rows) if filters else ():
+        for bands, rows in _cuts(window, limits.acc_rows) if filters else ():
             assert filters is not None
             kernel = DepthwiseKernel(
-                context, operation, x, operand, writes, window, filters, band, rows
+                context, operation, x, operand, writes, window, filters, bands, rows
             )
             if kernel.sram_bytes > context.budget or not kernel.holds():
                 continue
@@ -553,12 +579,24 @@ BANDS = (1, 2, 3, 4, 5, 6, 8, 12, 16, 28, 56, 112, 224, 448, 1024, 4096)
 """Bands of an image that are tried."""
 
 
-def _cuts(window: MovingWindow, most: int) -> Iterator[tuple[int, int]]:
-    """Yield bands and chunks, both in output rows; a chunk of none is a part of a row."""
+def _cuts(window: MovingWindow, most: int) -> Iterator[tuple[Rows, int]]:
+    """Yield bands and the output rows of chunks; a chunk of no rows is a part of one."""
     rows, columns = window.out
     single = (columns - 1) * window.strides[1] + 1
     fit = (most - single) // (window.strides[0] * line_of(window)) + 1 if single <= most else 0
-    bands = [*(-(-rows // count) for count in BANDS), *(fit * n for n in (1, 2, 3, 4) if fit)]
-    for band in dict.fromkeys(min(rows, band) for band in bands):
-        for part in dict.fromkeys((min(fit, band), min(fit, -(-band // 2)), min(fit, 1))):
-            yield band, part
+    sizes = [*(-(-rows // count) for count in BANDS), *(fit * n for n in (1, 2, 3, 4) if fit)]
+    for size in dict.fromkeys(min(rows, size) for size in sizes):
+        for end in dict.fromkeys((0, size // 2, size // 4)):
+            if 2 * end < rows:
+                bands = _bands(rows, size, end)
+                for part in dict.fromkeys((min(fit, size), min(fit, 1))):
+                    yield bands, part
+
+
+def _bands(rows: int, size: int, end: int) -> Rows:
+    """Return bands of at most `size` rows, the first and the last of `end` if that is not 0.
+
+    Nothing is multiplied while the first is loaded and the last is stored.
+    """
+    inner = [(end + first, count) for first, count in even(rows - 2 * end, size)]
+    return [(0, end), *inner, (rows - end, end)] if end else inner
