@@ -28,7 +28,7 @@ from npu.graph.form import (
 from npu.planner.network_plan import plan_of
 from npu.runtime.prepare import bases_from, prepare
 from npu.runtime.tensor_rows import to_rows
-from spec.isa import Opcode
+from spec.isa import DEPTHWISE_TAPS, Opcode
 from tb.bench.environment import INPUT
 from tb.benchmarks import measured_models
 from tb.benchmarks.benchmark import Benchmark, Interval, met_keys
@@ -146,11 +146,25 @@ def _conv(
 
 
 def _conv_case(
-    name: str, size: int, channels: int, kernel: int, stride: int = 1, groups: int = 1
+    name: str, size: int, channels: int, kernel: int, stride: int = 1, pieces: int = 0
 ) -> Benchmark:
+    """A convolution from memory to memory.
+
+    Args:
+        name: of the benchmark.
+        size: of the image in both directions.
+        channels: of image and result.
+        kernel: edge of the filter.
+        stride: in both directions.
+        pieces: of a depthwise convolution, the GEMMs of which it is made; 0 for one of all
+            channels. A piece also counts the pixels between its lines, and four taps of each.
+    """
+    groups = channels if pieces else 1
     pixels = (size // stride) ** 2
     macs = pixels * kernel**2 * channels * (channels // groups)
-    block = 16 if groups > 1 else channels
+    counted = pixels * kernel**2 * channels**2
+    if pieces:
+        counted = (size * (size + 1) - pieces) * kernel * DEPTHWISE_TAPS * channels
     return Benchmark(
         name,
         {"size": size, "channels": channels, "stride": stride, "latency": LATENCY},
@@ -158,7 +172,7 @@ def _conv_case(
         partial(_conv, size, channels, kernel, stride, groups),
         interval=Interval.CHAIN,
         opcode=Opcode.GEMM,
-        counted=pixels * kernel**2 * channels * block,
+        counted=counted,
         traced=True,
         pictured=False,
     )
@@ -248,7 +262,7 @@ def network_cases() -> Iterator[Benchmark]:
     yield _conv_case("conv_3x3_32", 28, 32, 3)
     yield _conv_case("conv_3x3_16", 28, 16, 3)
     yield _conv_case("conv_1x1_64", 14, 64, 1)
-    yield _conv_case("dw_3x3_64", 14, 64, 3, groups=64)
+    yield _conv_case("dw_3x3_64", 14, 64, 3, pieces=4)
     yield Benchmark(
         "maxpool_2x2",
         {"size": 28, "channels": 64, "latency": LATENCY},

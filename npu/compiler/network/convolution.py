@@ -632,13 +632,13 @@ def cycles_of(kernel: ConvKernel) -> float:
     """Return the modelled cycles: of each chunk the longest of multiplying, copying, the stream."""
     total, window = 0.0, kernel.window
     band, load = -1, kernel.stage_bytes(0) / 16 if kernel.staged(0) else 0.0
+    products = 1 + any(block.wide for block in kernel.blocks)
     for one in kernel.chunks:
         block = kernel.blocks[one.block]
         inner = one.taps[1] * window.kernel[1] * kernel.lanes
         columns = up(block.outputs)
         gemm = one.pixels * inner * columns / 256 + GEMM_OVERHEAD
         gemm *= kernel.reads[0].size
-        products = 1 + block.wide
         gemm *= products
         if products > 1 or not (one.first and one.last):
             gemm += 8 * one.pixels * columns / 16

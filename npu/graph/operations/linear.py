@@ -239,8 +239,8 @@ KINDS = (
         integer="acc = sum over taps of (x - x_zero) * (w - w_zero), the border holds pad_value. "
         + _POST,
         lowering="COPY2D makes the rows of each window, GEMM multiplies them with the filters "
-        "from the stream; one by one a plain GEMM, depthwise diagonal tiles, groups one GEMM "
-        "each or diagonal blocks.",
+        "from the stream; one by one a plain GEMM, depthwise a GEMM of neighbouring pixels up to "
+        "4 by 4 taps, else diagonal tiles; groups one GEMM each or diagonal blocks.",
         constraints=(
             constant("filter", 1),
             constant("bias", 2),
