@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -228,6 +229,13 @@ class DepthwiseKernel(Kernel):
             return list(range(self.count))
         return self._band_turns
 
+    def due(self, number: int, chunk: int) -> int | None:
+        """Return the band that is brought beside the first chunk of the one before."""
+        if number or chunk == 0:
+            return super().due(number, chunk)
+        behind = [turn for turn in self._band_turns if turn >= chunk]
+        return behind[0] if behind and chunk - 1 in self._band_turns else None
+
     @cached_property
     def _band_turns(self) -> list[int]:
         bands = [one.band for one in self.chunks]
@@ -429,29 +437,33 @@ class DepthwiseKernel(Kernel):
     # Cycles -------------------------------------------------------------------------------------
 
     def cycles(self) -> float:
-        """Return the modelled cycles: of each chunk the longest of multiplying, copying, memory."""
-        edge, columns = self.context.limits.edge, self.writes.columns
-        products = len(self.weights)
+        """Return the modelled cycles: of each band the longest of multiplying, copying, memory."""
+        edge, columns, products = self.context.limits.edge, self.writes.columns, len(self.weights)
         tiles = up(columns, edge) // edge * self._tiles
-        loads, stores, turns = [0.0] * (self.count + 1), [0.0], set(self.turns(0))
-        for chunk in range(self.count):
-            loads[chunk] = self._moving(0, chunk) if chunk in turns else 0.0
-            loads[chunk] += self._moving(1, chunk) if len(self.reads) > 1 else 0.0
-            stores.append(self._moving(-1, chunk))
-        total = loads[0] + stores[-1]
         from_memory = not self.context.in_sram(self.reads[0])
         to_memory = not self.context.in_sram(self.writes)
-        for chunk, one in enumerate(self.chunks):
-            rows = self.pixels(one.rows, one.columns)
-            gemm: float = tiles * (rows + DEPTHWISE_TAPS - 1) + GEMM_OVERHEAD * products
-            gemm += (products - 1) * 8 * rows * up(columns) / 16
-            load, store = loads[chunk + 1], stores[chunk]
-            reads = self._share_bytes / 16 + (load + SEEK if from_memory and load else 0.0)
-            writes = store if to_memory else 0.0
-            copy = (0.0 if from_memory else load) + (0.0 if to_memory else store)
+        turns = [*self.turns(0), self.count]
+        loads = [self._moving(0, chunk) for chunk in turns[:-1]]
+        total, stored = loads[0], 0.0
+        for (start, stop), load in zip(pairwise(turns), [*loads[1:], 0.0], strict=True):
+            gemm, reads = 0.0, load + SEEK if from_memory and load else 0.0
+            copy, writes = 0.0 if from_memory else load, 0.0
+            for chunk in range(start, stop):
+                one = self.chunks[chunk]
+                rows = self.pixels(one.rows, one.columns)
+                gemm += tiles * (rows + DEPTHWISE_TAPS - 1) + GEMM_OVERHEAD * products
+                gemm += (products - 1) * 8 * rows * up(columns) / 16
+                gemm += SEEK if chunk and chunk % self.copies == 0 else 0
+                reads += self._share_bytes / 16
+                if len(self.reads) > 1:
+                    beside = self._moving(1, chunk)
+                    reads += 0.0 if self.context.in_sram(self.reads[1]) else beside
+                    copy += beside if self.context.in_sram(self.reads[1]) else 0.0
+                writes += stored if to_memory else 0.0
+                copy += 0.0 if to_memory else stored
+                stored = self._moving(-1, chunk)
             total += max(gemm, reads, writes, copy)
-            total += SEEK if chunk and chunk % self.copies == 0 else 0.0
-        return total
+        return total + stored
 
     def _moving(self, number: int, chunk: int) -> float:
         """Return the cycles in which an input, or with -1 the result, of a chunk is moved."""

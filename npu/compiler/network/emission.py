@@ -97,14 +97,15 @@ class Emission:
         kernel.end(self)
 
     def _load(self, chunk: int, *, early: bool) -> None:
-        """Bring to their stages what a chunk is the first to read."""
+        """Bring to their stages what is due before a chunk."""
         kernel = self.kernel
         for number in range(len(kernel.reads)):
             if not kernel.staged(number) or kernel.early(number) != early:
                 continue
-            turns = kernel.turns(number)
-            if chunk in turns:
-                kernel.fetch(self, number, chunk, self._slot(number, turns.index(chunk)))
+            due = kernel.due(number, chunk)
+            if due is not None:
+                turn = kernel.turns(number).index(due)
+                kernel.fetch(self, number, due, self._slot(number, turn))
 
     def _slot(self, number: int, turn: int) -> int:
         return self.scratch(f"stage{number}.{turn % self.kernel.slots(number)}")

@@ -159,6 +159,10 @@ class Kernel:
         """Return the chunks that read another part of an input than the chunk before."""
         return self._turns[number]
 
+    def due(self, number: int, chunk: int) -> int | None:
+        """Return the chunk whose part of an input is to be brought before `chunk`, None if none."""
+        return chunk if chunk in self.turns(number) else None
+
     @cached_property
     def _turns(self) -> list[list[int]]:
         found = []
