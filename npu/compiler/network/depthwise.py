@@ -128,8 +128,7 @@ class DepthwiseKernel(Kernel):
         operation: a conv.
         x, operand, writes: (B, H, W, C), rows for columns if the image is turned.
         window: how the filter moves over the image.
-        weight: (KH, KW, C), zero point taken off.
-        filters: the same in lines.
+        filters: in lines, zero point taken off.
         bands: first and count of the output rows of each band.
         rows: most output rows of a chunk; 0 cuts rows.
     """
@@ -366,7 +365,7 @@ class DepthwiseKernel(Kernel):
             beside = max(1, top + 1)
             self._fill(place, slot, beside * line + left - border, below - beside, border)
         if bottom:
-            first = below * line + left - border
+            first = max(0, below * line + left - border)
             self._fill(place, slot, first, 1, rows * line + left - first)
 
     def _fill(self, place: KernelPlace, slot: int, first: int, rows: int, count: int) -> None:

@@ -132,6 +132,8 @@ CASES = {
     "border on the other side": Case((1, 12, 10, 32), pads=(2, 0, 0, 2)),
     "wide border": Case((1, 4, 4, 16), pads=(3, 3, 3, 3)),
     "mostly border": Case((1, 2, 2, 16), pads=(0, 0, 3, 3)),
+    "bands below the image": Case((1, 2, 60, 64), pads=(0, 0, 5, 2)),
+    "bands above the image": Case((1, 2, 60, 64), pads=(6, 0, 0, 2)),
     "a pixel": Case((1, 1, 1, 16)),
     "images of even filters": Case((3, 12, 12, 32), (4, 4), pads=(1, 2, 2, 1)),
     "two by two": Case((1, 12, 12, 32), (2, 2), pads=(0, 1, 1, 0)),
