@@ -164,7 +164,7 @@ module npu_gemm
   // ---------------------------------------------------------------------------------------------
   // From rows of sums to the result
   // ---------------------------------------------------------------------------------------------
-  logic word_valid, word_ready, pipe_busy, table_write;
+  logic word_valid, word_ready, pipe_busy, table_write, post_product;
   logic post_valid, post_ready, out_valid, out_ready, write_valid, write_ready;
   word_t word;
   logic [3:0] table_word;
@@ -211,6 +211,7 @@ module npu_gemm
     .table_write_o (table_write),
     .table_word_o  (table_word),
     .table_data_o  (table_data),
+    .product_i     (post_product),
     .beat_valid_o  (post_valid),
     .beat_ready_i  (post_ready),
     .beat_ctrl_o   (post_ctrl),
@@ -227,6 +228,7 @@ module npu_gemm
     .table_word_i  (table_word),
     .table_data_i  (table_data),
     .busy_o        (pipe_busy),
+    .product_o     (post_product),
     .beat_valid_i  (post_valid),
     .beat_ready_o  (post_ready),
     .beat_ctrl_i   (post_ctrl),

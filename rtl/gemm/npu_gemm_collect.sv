@@ -42,6 +42,7 @@ module npu_gemm_collect
 
   // One beat of a row, to post-processing. What the operation uses of it is stable while
   // beat_valid_o, but for beat_ctrl_o.done.
+  input logic product_i,  // a beat without op MUL must wait; from a register
   output logic beat_valid_o,  // stays until beat_ready_i
   input logic beat_ready_i,  // may depend on beat_valid_o
   output beat_ctrl_t beat_ctrl_o,  // place and work; done follows beat_ready_i
@@ -139,15 +140,16 @@ module npu_gemm_collect
   logic beat_last;
 
   assign sums_complete = sums_valid_i && (have_high_q || !both_planes);
-  assign beat_valid_o  = rows && sums_complete && words_ready;
-  assign columns_left  = columns_q - 6'(column);
-  assign launch        = beat_valid_o && beat_ready_i && beat_last;
-  assign sums_ready_o  = rows && ((both_planes && !have_high_q) || launch);
+  assign beat_valid_o  = rows && sums_complete && words_ready &&
+                         !(product_i && op_i.op != GemmOpMul);
+  assign columns_left = columns_q - 6'(column);
+  assign launch = beat_valid_o && beat_ready_i && beat_last;
+  assign sums_ready_o = rows && ((both_planes && !have_high_q) || launch);
 
-  assign row_last      = !raw_planes || plane_q;
-  assign tile_last     = row_last && m_q + 1'b1 == op_i.m;
-  assign column_last   = launch && tile_last;
-  assign op_ready_o    = column_last && n_left_q == '0;
+  assign row_last = !raw_planes || plane_q;
+  assign tile_last = row_last && m_q + 1'b1 == op_i.m;
+  assign column_last = launch && tile_last;
+  assign op_ready_o = column_last && n_left_q == '0;
 
   logic [3:0] c_tile_words, c_words;
   always_comb begin

@@ -21,11 +21,12 @@ module npu_gemm_post
   input  logic  [3:0] table_word_i,   // which of its 16 words
   input  word_t       table_data_i,   // 16 entries, the first in the lowest byte
   output logic        busy_o,         // a beat is inside; from registers
+  output logic        product_o,      // the first stage has a beat with op MUL; from a register
 
   input logic beat_valid_i,  // need not stay until beat_ready_o
   output logic beat_ready_o,  // depends on out_ready_i, not on beat_valid_i
-  // Count where beat_valid_i and beat_ready_o meet. The first of an operation leaves a cycle free in
-  // front of it.
+  // Count where beat_valid_i and beat_ready_o meet. None without op MUL comes while product_o is high:
+  // it would run into the product in front of it.
   input beat_ctrl_t beat_ctrl_i,  // what to do with the beat, and where its row goes
   input post_column_t [Lanes-1:0] beat_columns_i,  // sums and what belongs to each
   input post_second_t [Lanes-1:0] beat_second_i,  // second operand, if there is one
@@ -53,12 +54,14 @@ module npu_gemm_post
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      valid_q <= '0;
+      valid_q   <= '0;
+      product_o <= 1'b0;
       for (int unsigned s = 0; s < 5; s++) ctrl_q[s] <= '0;
     end else if (step) begin
       valid_q[2:0] <= {valid_q[1:0], beat_valid_i};
-      valid_q[3]   <= valid_q[2] && multiplies;
-      valid_q[4]   <= valid_q[3] || (valid_q[2] && !multiplies);
+      product_o <= beat_valid_i && beat_ctrl_i.op == GemmOpMul;
+      valid_q[3] <= valid_q[2] && multiplies;
+      valid_q[4] <= valid_q[3] || (valid_q[2] && !multiplies);
       if (beat_valid_i) ctrl_q[0] <= beat_ctrl_i;
       for (int unsigned s = 1; s < 4; s++) if (valid_q[s-1]) ctrl_q[s] <= ctrl_q[s-1];
       if (valid_q[3] || valid_q[2]) ctrl_q[4] <= result_ctrl;

@@ -163,12 +163,11 @@ module npu_legal_gemm
   logic [16:0] a_rows;
   logic [19:0] a_last;
   logic [ 1:0] lines;  // behind the first
-  assign lines  = 2'(sizes_i.tiles_k - 1'b1);
+  assign lines  = depthwise ? 2'(sizes_i.tiles_k - 1'b1) : 2'd0;
   assign a_rows = 17'(m) + (depthwise ? 17'(DepthwiseTaps - 1) : 17'd0);
   always_comb begin
-    a_last = 20'(a_words);
-    if (depthwise && lines[0]) a_last = a_last + 20'(b_pitch);
-    if (depthwise && lines[1]) a_last = a_last + {3'b0, b_pitch, 1'b0};
+    a_last = 20'(a_words) + (lines[0] ? 20'(b_pitch) : 20'd0) +
+             (lines[1] ? {3'b0, b_pitch, 1'b0} : 20'd0);
   end
 
   // Lines of weights, side bytes and planes of a column of tiles: sums of powers of two times the

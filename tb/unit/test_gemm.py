@@ -72,6 +72,21 @@ async def unit_gemm_depthwise(dut: Dut) -> None:
 
 
 @cocotb.test
+async def unit_gemm_products(dut: Dut) -> None:
+    """Products with D, which take a stage more, in front of others, under random stalls."""
+    bench = EngineBench.of(dut)
+    others = [replace(PLAIN, requant=True, out=GemmOut.INT8), PLAIN]
+    product = replace(others[0], q=GemmQ.TENSOR, op=GemmOp.MUL)
+    for _ in range(8):
+        makers = []
+        for turn in range(24):
+            m, n, k = bench.unit.random.integers(1, np.array([4, EDGE + 1, EDGE + 1])).tolist()
+            shape, mode = GemmSize(m, n, k), product if turn % 2 == 0 else others[turn // 2 % 2]
+            makers.append(partial(build, shape=shape, mode=mode, edge=EDGE))
+        await bench.run_program(makers)
+
+
+@cocotb.test
 async def unit_gemm_tables(dut: Dut) -> None:
     """Short instructions in a row, each with its own activation table: rows look up in theirs."""
     bench = EngineBench.of(dut)

@@ -146,6 +146,23 @@ async def test_gemm_depthwise(dut: Dut) -> None:
 
 
 @cocotb.test
+async def test_gemm_products_in_order(dut: Dut) -> None:
+    """Rows of int32 that hold the pipe, then a product with D, a stage longer, then a plain one."""
+    bench = await Bench.start(dut)
+    edge = bench.config.tile
+    sums = _sums_mode(GemmA.INT8, GemmB.ROW_MAJOR, transpose=False, accumulate=False)
+    plain = replace(sums, requant=True, out=GemmOut.INT8)
+    product = replace(plain, q=GemmQ.TENSOR, op=GemmOp.MUL)
+    generators: list[Generator] = []
+    for turn in range(turns(24)):
+        for m, mode in ((24, sums), (turn % 3 + 1, product), (1, plain)):
+            generators.append(partial(build, shape=GemmSize(m, edge, edge), mode=mode, edge=edge))
+    program, stream = build_program(bench, generators)
+    execution = await bench.execute(program, stream, limit=1_000_000)
+    assert execution.finish.error is None, str(execution.finish.error)
+
+
+@cocotb.test
 async def test_gemm_largest(dut: Dut) -> None:
     """As many rows as the accumulators hold, and one long row."""
     bench = await Bench.start(dut)
