@@ -24,6 +24,9 @@ INTENSITY = (0.25, 4096.0)
 """Multiplications per byte that the roofline shows; work without a byte stands at the right end."""
 BUS_COLOUR, MAC_COLOUR, FREE_COLOUR = "#1f6fb4", "#c2410c", "#6b21a8"
 
+NAME_MOST = 40
+"""Characters of a name."""
+
 Box = tuple[float, float, float, float]
 
 
@@ -79,8 +82,16 @@ def _free(boxes: Sequence[Box], others: Sequence[Box]) -> bool:
     )
 
 
+def _shortened(name: str) -> str:
+    return name if len(name) <= NAME_MOST else name[: NAME_MOST - 3] + "..."
+
+
 def _label(axes: Axes, points: Sequence[RooflinePoint]) -> None:
-    """Write each name, with a line to its point, where nothing hides anything else."""
+    """Write each name, with a line to its point, where nothing hides anything else.
+
+    What has no room stays a point without a name; long names, as other tools give them, are
+    cut. The tables beside the picture have all of them.
+    """
     intensity = np.geomspace(*INTENSITY, 400)
     roof = np.stack([intensity, _roof(intensity)], axis=1)
     places = axes.transData.transform([point.place for point in points])
@@ -101,7 +112,7 @@ def _label(axes: Axes, points: Sequence[RooflinePoint]) -> None:
             note = axes.text(
                 left,
                 middle,
-                f"{point.name}  {speed:.{0 if speed >= 100 else 1}f}",
+                f"{_shortened(point.name)}  {speed:.{0 if speed >= 100 else 1}f}",
                 ha="left" if right else "right",
                 va="center",
                 fontsize=8.5,
@@ -118,8 +129,6 @@ def _label(axes: Axes, points: Sequence[RooflinePoint]) -> None:
                 axes.plot(line[:, 0], line[:, 1], color=point.colour, lw=0.6, zorder=1)
                 break
             note.remove()
-        else:
-            raise ValueError(f"the roofline has no room for the name of {point.name}")
 
 
 def _roof(intensity: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
