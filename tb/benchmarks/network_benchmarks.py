@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 import numpy as np
@@ -35,6 +35,7 @@ from tb.benchmarks.benchmark import Benchmark, Interval, met_keys
 from tb.benchmarks.benchmark_load import BenchmarkLoad, ProgramRun
 from tb.models.light_networks import light_network
 from tb.models.sample_model import TEXT
+from tb.models.tiny_networks import tiny_network
 
 LATENCY = 40
 LAYER = 0
@@ -208,24 +209,27 @@ def three_operations(size: int, channels: int, random: np.random.Generator) -> G
     return Graph("three", ("x",), ("y",), tensors, (first, _pooling("a", "b"), last))
 
 
-def _whole(name: str, random: np.random.Generator) -> BenchmarkLoad:
-    return _load(light_network(name), random)
+def _whole(network: Callable[[], Graph], random: np.random.Generator) -> BenchmarkLoad:
+    return _load(network(), random)
 
 
-def _whole_case(name: str, macs: int, counted: int, necessary: int) -> Benchmark:
+def _whole_case(
+    name: str, network: Callable[[], Graph], macs: int, counted: int, necessary: int
+) -> Benchmark:
     """A whole network from memory to memory, with random weights.
 
     Args:
-        name: of the light network.
+        name: of the benchmark.
+        network: returns it.
         macs: multiplications of its convolutions and matrices.
         counted: those that the chip does, padded channels included.
         necessary: bytes of its image, weights and result.
     """
     return Benchmark(
-        f"net_{name}",
+        name,
         {"latency": LATENCY},
         LeastWork(macs, necessary),
-        partial(_whole, name),
+        partial(_whole, network),
         counted=counted,
         limit=40_000_000,
         memory_bytes=64 << 20,
@@ -275,9 +279,15 @@ def network_cases() -> Iterator[Benchmark]:
     )
     yield _block_case(16)
     yield _block_case(1)
-    yield _whole_case("squeezenet", 349_151_936, 365_880_360, 1_386_024)
+    light, tiny = partial(light_network, "squeezenet"), partial(partial, tiny_network)
+    yield _whole_case("net_squeezenet", light, 349_151_936, 365_880_360, 1_386_024)
+    yield _whole_case("mlperf_kws", tiny("kws"), 2_656_768, 3_785_280, 22_518)
+    yield _whole_case("mlperf_vww", tiny("vww"), 7_489_664, 8_400_128, 235_762)
+    yield _whole_case("mlperf_ic", tiny("ic"), 12_501_632, 12_849_792, 80_442)
+    yield _whole_case("mlperf_ad", tiny("ad"), 264_192, 264_192, 265_472)
 
 
 def nightly_cases() -> Iterator[Benchmark]:
     """Yield the benchmarks of networks that take minutes."""
-    yield _whole_case("resnet50", 4_089_184_256, 4_151_101_440, 25_654_440)
+    resnet = partial(light_network, "resnet50")
+    yield _whole_case("net_resnet50", resnet, 4_089_184_256, 4_151_101_440, 25_654_440)
