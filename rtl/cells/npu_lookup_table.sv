@@ -40,10 +40,4 @@ module npu_lookup_table
     assign value_o[l] = word[{byte_i[l], 3'b0}+:8];
   end
 
-`ifndef SYNTHESIS
-  ReadNotWritten_A :
-  assert property (@(posedge clk_i) write_i |-> !read_i)
-  else $error("npu_lookup_table: words are read while one is written");
-`endif
-
 endmodule
