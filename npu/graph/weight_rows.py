@@ -108,6 +108,19 @@ def packs(op: Operation, shape: tuple[int, ...], encoding: Encoding = INT8) -> b
     return op["groups"] == 1 and fills and encoding.format not in SPARSE
 
 
+def packs_rows(shape: tuple[int, ...]) -> bool:
+    """Say whether the host puts the rows of a filter side by side as well, where it packs.
+
+    Windows are then loaded whole, which takes no longer than to multiply them: sixteen of their
+    bytes in a cycle, and at best as many products.
+
+    Args:
+        shape: of the filter (KH, KW, C, O).
+    """
+    rows, kernel, channels, _ = shape
+    return up(rows * kernel * channels) < rows * up(kernel * channels)
+
+
 def encoding_of(kind: TensorType) -> Encoding:
     """Return what constant weights were rounded to."""
     found = kind.quantisation

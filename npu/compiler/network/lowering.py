@@ -2,8 +2,8 @@
 """Rewrites a fused graph so that the chip does nothing twice and nothing that the host gives free.
 
 Operands of one shape where VEC takes no other, moves at the border done by the host on what it
-copies anyway, and the first convolution of an image with few channels over rows that the host has
-packed. Each is a function from a graph to a graph with the same meaning.
+copies anyway, and the first convolution of an image with few channels over windows that the host
+has packed. Each is a function from a graph to a graph with the same meaning.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from npu.compiler.network.kernel import MisfitError
 from npu.graph.form import (
     Attribute,
+    Element,
     Graph,
     Names,
     Operation,
@@ -26,7 +27,7 @@ from npu.graph.form import (
 )
 from npu.graph.operations import Trait, with_trait
 from npu.graph.passes.placing.cut import WISH
-from npu.graph.weight_rows import encoding_of, packs
+from npu.graph.weight_rows import encoding_of, packs, packs_rows
 
 MOVES = with_trait(Trait.COPY)
 ELEMENTWISE = with_trait(Trait.PAIR)
@@ -117,10 +118,10 @@ def move_to_host(graph: Graph, error: MisfitError) -> Graph:
 
 
 def pack_first_layers(graph: Graph) -> Graph:
-    """Let the host put the pixels of a filter's row side by side where channels fill no word.
+    """Let the host put the pixels of a window side by side where channels fill no word.
 
     With three channels a pixel takes a word of which a fifth is used; the 3 * KW bytes of a row of
-    the filter fill theirs better.
+    the filter fill theirs better, and the 3 * KW * KH bytes of all its rows often better still.
     """
     names = Names(all_names(graph))
     producers, consumers = graph.producers(), graph.consumers()
@@ -137,9 +138,9 @@ def pack_first_layers(graph: Graph) -> Graph:
             and len(consumers[name]) == 1
             and _pays(graph, op)
         ):
-            packed, tensors, conv = _packed(graph, op, names)
-            operations += [*packed, conv]
-            added += tensors
+            packing = _Packing(graph, op, names)
+            operations += [*packing.moves, packing.conv]
+            added += packing.tensors
         else:
             operations.append(op)
     return graph.with_operations(operations, added)
@@ -150,64 +151,100 @@ def _pays(graph: Graph, op: Operation) -> bool:
     return packs(op, weight.shape, encoding_of(weight))
 
 
-def _packed(
-    graph: Graph, op: Operation, names: Names
-) -> tuple[list[Operation], list[Tensor], Operation]:
-    """Return the moves of the host, their tensors, and the convolution of what they make."""
-    name, weight_name = op.inputs[:2]
-    kind, weight = graph.type(name), graph.constant(weight_name)
-    assert weight is not None
-    batch, height, width, channels = kind.shape
-    rows, kernel, _, outputs = weight.shape
-    columns = graph.type(op.outputs[0]).shape[2]
-    (_, stride), (_, dilation) = op["strides"], op["dilations"]
-    top, left, bottom, right = op["pads"]
-    place = OperationPlace(Target.HOST, f"packs the pixels of a row of the filter for {op.name}")
-    made: list[Operation] = []
-    tensors: list[Tensor] = []
+class _Packing:
+    """The moves of the host that pack an image, and the convolution of what they make.
 
-    def move(
-        move_kind: str,
+    Attributes:
+        moves: of the host.
+        tensors: what the moves make, and the filter of the convolution.
+        conv: the convolution, of single pixels if these are whole windows.
+    """
+
+    def __init__(self, graph: Graph, op: Operation, names: Names) -> None:
+        weight = graph.constant(op.inputs[1])
+        assert weight is not None
+        self.moves: list[Operation] = []
+        self.tensors: list[Tensor] = []
+        self._op, self._names = op, names
+        self._image = op.inputs[0]
+        self._kind = graph.type(self._image)
+        rows, kernel, channels, outputs = weight.shape
+        out = graph.type(op.outputs[0]).shape
+        strides, dilations, pads = list(op["strides"]), list(op["dilations"]), list(op["pads"])
+        whole = packs_rows(weight.shape) and self._kind.element != Element.I16
+        for axis in (1, 0) if whole else (1,):
+            self._gather(axis, weight.shape[axis], out[1 + axis])
+            strides[axis] = dilations[axis] = 1
+            pads[axis] = pads[axis + 2] = 0
+        lines, taps = (1, rows * kernel) if whole else (rows, kernel)
+        packed = weight.reshape(lines, 1, taps * channels, outputs)
+        folded = names.fresh(f"{op.inputs[1]}.packed")
+        kind = replace(graph.type(op.inputs[1]), shape=packed.shape)
+        self.tensors.append(Tensor(folded, kind, np.ascontiguousarray(packed)))
+        window = {"strides": tuple(strides), "dilations": tuple(dilations), "pads": tuple(pads)}
+        self.conv = replace(
+            op,
+            inputs=(self._image, folded, *op.inputs[2:]),
+            attributes={**op.attributes, **window},
+        )
+
+    def _gather(self, axis: int, taps: int, count: int) -> None:
+        """Put what windows read along an axis side by side, as channels.
+
+        Args:
+            axis: of the filter, 0 for its rows, 1 for its columns.
+            taps: of the filter along it.
+            count: of windows along it.
+        """
+        stride, dilation = self._op["strides"][axis], self._op["dilations"][axis]
+        self._pad(1 + axis, self._op["pads"][axis], self._op["pads"][axis + 2])
+        shape = self._kind.shape
+        one = _along(1 + axis, count, shape)
+        parts = []
+        for first in range(0, taps * dilation, dilation):
+            ends = {
+                "starts": _along(1 + axis, first, (0,) * 4),
+                "stops": _along(1 + axis, first + (count - 1) * stride + 1, shape),
+                "steps": _along(1 + axis, stride, (1,) * 4),
+            }
+            parts.append(self._move("slice", (self._image,), one, ends))
+        joined = (*one[:-1], taps * one[-1])
+        self._image = self._move("concat", tuple(parts), joined, {"axis": 3})
+        self._kind = replace(self._kind, shape=joined)
+
+    def _pad(self, axis: int, before: int, after: int) -> None:
+        """Put elements of the border around an axis of the image, if there are any."""
+        if not before and not after:
+            return
+        image, shape = self._kind.quantisation, self._kind.shape
+        assert image is not None
+        border = int(self._op["pad_value"])
+        values = {"value": image.scale * (border - image.zero), "value_int": border}
+        sides = {
+            "before": _along(axis, before, (0,) * 4),
+            "after": _along(axis, after, (0,) * 4),
+        }
+        padded = _along(axis, before + shape[axis] + after, shape)
+        self._image = self._move("pad", (self._image,), padded, {**sides, **values})
+        self._kind = replace(self._kind, shape=padded)
+
+    def _move(
+        self,
+        kind: str,
         inputs: tuple[str, ...],
         shape: tuple[int, ...],
         attributes: Mapping[str, Attribute],
     ) -> str:
-        result = names.fresh(f"{name}.packed")
-        tensors.append(Tensor(result, replace(kind, shape=shape)))
-        made.append(Operation(result, move_kind, inputs, (result,), attributes, op.source, place))
+        """Add a move and return the name of what it makes."""
+        result = self._names.fresh(f"{self._op.inputs[0]}.packed")
+        place = OperationPlace(Target.HOST, f"packs the pixels of windows for {self._op.name}")
+        self.tensors.append(Tensor(result, replace(self._kind, shape=shape)))
+        self.moves.append(
+            Operation(result, kind, inputs, (result,), attributes, self._op.source, place)
+        )
         return result
 
-    if left or right:
-        sides = {"before": (0, 0, left, 0), "after": (0, 0, right, 0)}
-        shape = (batch, height, width + left + right, channels)
-        assert kind.quantisation is not None
-        border = int(op["pad_value"])
-        real = kind.quantisation.scale * (border - kind.quantisation.zero)
-        zero = {"value": real, "value_int": border}
-        name = move("pad", (name,), shape, {**sides, **zero})
-    taps = tuple(
-        move(
-            "slice",
-            (name,),
-            (batch, height, columns, channels),
-            {
-                "starts": (0, 0, tap * dilation, 0),
-                "stops": (batch, height, tap * dilation + (columns - 1) * stride + 1, channels),
-                "steps": (1, 1, stride, 1),
-            },
-        )
-        for tap in range(kernel)
-    )
-    whole = (batch, height, columns, kernel * channels)
-    packed = move("concat", taps, whole, {"axis": 3})
-    folded = names.fresh(f"{weight_name}.packed")
-    data = np.ascontiguousarray(weight.reshape(rows, 1, kernel * channels, outputs))
-    tensors.append(Tensor(folded, replace(graph.type(weight_name), shape=data.shape), data))
-    attributes = {
-        **op.attributes,
-        "strides": (op["strides"][0], 1),
-        "dilations": (op["dilations"][0], 1),
-        "pads": (top, 0, bottom, 0),
-    }
-    conv = replace(op, inputs=(packed, folded, *op.inputs[2:]), attributes=attributes)
-    return made, tensors, conv
+
+def _along(axis: int, value: int, others: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the others with another value on one axis."""
+    return (*others[:axis], value, *others[axis + 1 :])

@@ -238,7 +238,8 @@ KINDS = (
         "zeros, plus a bias per filter.",
         integer="acc = sum over taps of (x - x_zero) * (w - w_zero), the border holds pad_value. "
         + _POST,
-        lowering="COPY2D makes the rows of each window, GEMM multiplies them with the filters "
+        lowering="COPY2D makes the rows of each window, or the host where it hands over an image "
+        "of few channels, GEMM multiplies them with the filters "
         "from the stream; one by one a plain GEMM, depthwise a GEMM of neighbouring pixels up to "
         "4 by 4 taps, else diagonal tiles; groups one GEMM each or diagonal blocks.",
         constraints=(

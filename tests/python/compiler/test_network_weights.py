@@ -126,7 +126,7 @@ def test_a_first_layer_is_packed_by_the_host_or_not(kernel: int, word: str) -> N
 
     for make in (first, second):
         one = built(grown(make), word)
-        assert {share.format for share in one.plan.shares if ".block" in share.name} == {
+        assert {share.format for share in one.plan.shares if ".weight" in share.name} == {
             WORDS[word].format.asm  # type: ignore[union-attr]
         }
         inputs = {name: data[0] for name, data in random_samples(one.plan.graph, 1, 7).items()}
