@@ -25,7 +25,7 @@ from npu.compiler.network.convolution import (
     window_of,
 )
 from npu.compiler.network.epilogues import AfterSums, factor_buffer, finish_of, finish_product
-from npu.compiler.network.kernel import Context, Kernel, KernelPlace, even
+from npu.compiler.network.kernel import Context, Kernel, KernelPlace, copies_ahead, even
 from npu.compiler.network.layout import StorageView
 from npu.compiler.network.linear import Wide, summands
 from npu.compiler.stream import ShareData, weight_share
@@ -38,8 +38,6 @@ from weights.formats.recipe import INT8, Encoding
 
 Rows = list[tuple[int, int]]
 """First and count of neighbouring rows."""
-AHEAD = 16 * 1024
-"""Bytes in which a share is repeated: behind a seek the stream has read nothing ahead."""
 
 
 @dataclass(frozen=True)
@@ -296,14 +294,7 @@ class DepthwiseKernel(Kernel):
             made.append(
                 weight_share(self.operation.name, limits, weight, channels, table, self.encoding)
             )
-        return {
-            self._share_name(copy, number): share
-            for copy in range(self.copies)
-            for number, share in enumerate(made)
-        }
-
-    def _share_name(self, chunk: int, number: int) -> str:
-        return f"copy{chunk % self.copies}.weight{number}"
+        return {f"weight{number}": share for number, share in enumerate(made)}
 
     @property
     def _share_bytes(self) -> int:
@@ -320,7 +311,7 @@ class DepthwiseKernel(Kernel):
     @property
     def copies(self) -> int:
         """How often the shares stand in the stream."""
-        return min(self.count, max(1, AHEAD // self._share_bytes))
+        return min(self.count, copies_ahead(self._share_bytes))
 
     def holds(self) -> bool:
         """Say whether the share holds the weights in their format."""
@@ -397,11 +388,11 @@ class DepthwiseKernel(Kernel):
             operand = replace(operand, element=ELEMENTS[self.reads[1].element])
         for number in range(len(self.weights) - 1):
             partial = SramMatrix(place.scratch("sums"), rows, dst.columns, "int32")
-            share = place.share(self._share_name(chunk, number))
+            share = place.share(f"weight{number}")
             epilogue = Epilogue(sums=sums, channels=False)
             emit_product(place.builder, a, None, partial, share, epilogue, lines=lines)
             sums = partial
-        share = place.share(self._share_name(chunk, len(self.weights) - 1))
+        share = place.share(f"weight{len(self.weights) - 1}")
         finish_product(
             place, a, None, dst, share, self.finish, sums=sums, operand=operand, lines=lines
         )

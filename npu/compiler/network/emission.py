@@ -9,16 +9,17 @@ results of chunk i - 1 are stored.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from npu.compiler.emit import ELEMENTS, MemoryRows, SramMatrix, emit_load_rows, emit_store_rows
 from npu.compiler.errors import CompileError
 from npu.compiler.hazards import Footprint, block_words
-from npu.compiler.network.kernel import Kernel, part_rows, row_part, row_pieces
+from npu.compiler.network.kernel import Kernel, copies_ahead, part_rows, row_part, row_pieces
 from npu.compiler.network.layout import StorageView
 from npu.compiler.program_builder import ProgramBuilder
-from npu.compiler.stream import StreamWriter
+from npu.compiler.stream import ShareData, StreamWriter
 from npu.image import StreamShare
 from spec.isa.operands import WORD, up
 
@@ -68,15 +69,16 @@ class Emission:
     stream: StreamWriter
     constants: Constants
     kernel: Kernel = field(init=False)
-    _shares: dict[str, StreamShare] = field(init=False, default_factory=dict)
+    _shares: Mapping[str, ShareData] = field(init=False, default_factory=dict)
+    _copies: dict[str, list[StreamShare]] = field(init=False, default_factory=dict)
+    _uses: Counter[str] = field(init=False, default_factory=Counter)
 
     # The chunks of a kernel ---------------------------------------------------------------------
 
     def run(self, kernel: Kernel) -> None:
         """Emit all chunks of a kernel."""
-        self.kernel, self._shares = kernel, {}
-        for name, share in kernel.shares.items():
-            self._shares[name] = self.stream.append(f"{kernel.operation.name}.{name}", *share)
+        self.kernel, self._shares = kernel, kernel.shares
+        self._copies, self._uses = {name: [] for name in self._shares}, Counter()
         kernel.begin(self)
         self._load(0, early=True)
         self._load(0, early=False)
@@ -163,11 +165,26 @@ class Emission:
         return self.addresses.sram[buffer_name(self.kernel, name)]
 
     def share(self, name: str) -> StreamShare:
-        """Return a share of the kernel, with the stream standing at it."""
-        share = self._shares[name]
+        """Return a share of the kernel, with the stream standing at it.
+
+        Shares stand in the stream in the order of their use, and as often as AHEAD has room for.
+        """
+        copies, data = self._copies[name], self._shares[name]
+        turn = self._uses[name] % self._most_copies
+        self._uses[name] += 1
+        if turn == len(copies):
+            copy = f".copy{turn}" if turn else ""
+            where = f"{self.kernel.operation.name}.{name}{copy}"
+            copies.append(self.stream.append(where, *data))
+        share = copies[turn]
         if self.builder.stream_offset != share.offset:
             self.builder.seek(share.offset)
         return share
+
+    @property
+    def _most_copies(self) -> int:
+        """How often a share of the kernel may stand in the stream."""
+        return copies_ahead(sum(len(share.data) for share in self._shares.values()))
 
     def load(self, view: StorageView, address: int, pitch: int) -> None:
         """Load the rows of a view from memory."""

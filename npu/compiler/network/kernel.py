@@ -29,6 +29,10 @@ from spec.isa.operands import Limits, up
 Array = npt.NDArray[Any]
 
 
+AHEAD = 16 * 1024
+"""Bytes in which shares are repeated: behind a seek the stream has read nothing ahead."""
+
+
 class MisfitError(CompileError):
     """An operation fits in no way.
 
@@ -285,6 +289,11 @@ def row_pieces(view: StorageView, first: int = 0) -> Iterator[tuple[StorageView,
     each = part_rows(view) // view.shape[0]
     for index in range(view.shape[0]):
         yield from row_pieces(view.at(index), first + index * each)
+
+
+def copies_ahead(size: int) -> int:
+    """Return how often shares of so many bytes stand in the stream, if they are used as often."""
+    return max(1, AHEAD // max(1, size))
 
 
 def even(total: int, most: int) -> list[tuple[int, int]]:

@@ -53,3 +53,18 @@ def test_a_first_layer_is_what_golden_says(name: str) -> None:
     assert np.unique(expected).size > 16
     found = run_compiled(network, inputs, limits=case.limits).outputs["y"]
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("filters", "seeks"), [(16, 0), (256, 7)])
+def test_weights_stand_in_the_stream_in_the_order_of_their_use(filters: int, seeks: int) -> None:
+    """Eight chunks take them one behind the other; 16 KiB of them have no room twice."""
+    case = Conv((1, 32, 32, 64), (1, 1), pads=(0, 0, 0, 0), filters=filters)
+    graph = case.graph()
+    inputs, network = integers(graph), compile_network(graph)
+    text = "".join(one.text for one in network.segments)
+    assert text.count("GEMM") == 8
+    assert text.count("SET STREAM") == seeks
+    shares = [one.name for one in network.shares]
+    assert len(set(shares)) == len(shares) == (1 if seeks else 8)
+    found = run_compiled(network, inputs).outputs["y"]
+    np.testing.assert_array_equal(found, run(graph, inputs)["y"])
