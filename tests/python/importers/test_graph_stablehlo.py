@@ -475,14 +475,18 @@ def test_indices_that_are_outside(name: str, constant: bool) -> None:
             same(function, x, indices)
 
 
-@pytest.mark.parametrize("name", ["index", "take, clipped", "take, filled"])
+@pytest.mark.parametrize("name", ["index", "take, clipped", "take, filled", "take, wrapped"])
 def test_indices_that_are_outside_stay_so_in_canonical_form(name: str) -> None:
     """Those that count from behind do so in a graph too, the others do not."""
 
     def filled(x: Any, i: Any) -> Any:  # noqa: ANN401
         return jnp.take(x, i, axis=0, mode="fill", fill_value=7.0)
 
-    x, function = normal(5, 6, 4), {**BY_INDEX, "take, filled": filled}[name]
+    def wrapped(x: Any, i: Any) -> Any:  # noqa: ANN401
+        return jnp.take(x, i, axis=0, mode="wrap")
+
+    more = {"take, filled": filled, "take, wrapped": wrapped}
+    x, function = normal(5, 6, 4), {**BY_INDEX, **more}[name]
     indices = np.array([0, -1, -6, -7, 5, 6, 99], np.int32)
     compare(canonicalise(same(function, x, indices)), function, x, indices)
 

@@ -41,7 +41,9 @@ def gathered(view: GraphView, root: Operation, names: Names) -> Replacement | No
         if view.graph.type(region.entry).size != view.graph.type(made.outputs[0]).size:
             continue
         found = view.compute(region, places)
-        if np.array_equal(found.reshape(-1), places.reshape(-1) % size):
+        if not np.array_equal(found.reshape(-1), places.reshape(-1) % size):
+            continue
+        if _filled(view, root) or _as_outside(view, region, size):
             best = region
     if best is None:
         return None
@@ -51,6 +53,19 @@ def gathered(view: GraphView, root: Operation, names: Names) -> Replacement | No
         rows = edit.step("clip", [rows], low=float(-size), high=float(size - 1))
     edit.last("gather", [root.inputs[0], rows], axis=root["axis"])
     return edit
+
+
+def _as_outside(view: GraphView, region: Region, size: int) -> bool:
+    """Say whether indices out of range stay so, or are clamped: a remainder turns them round."""
+    edge = np.iinfo(view.graph.type(region.entry).element.dtype)
+    least, most = max(-3 * size, edge.min), min(3 * size, edge.max - size + 1)
+    if most <= size:
+        return True
+    places = _places(view, region.entry, most, least)
+    wanted = np.where(places < 0, places + size, places)
+    if "clip" in region.kinds():
+        wanted = np.clip(wanted, 0, size - 1)
+    return np.array_equal(view.compute(region, places).reshape(-1), wanted.reshape(-1))
 
 
 def _filled(view: GraphView, op: Operation) -> bool:
