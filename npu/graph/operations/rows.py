@@ -143,7 +143,9 @@ KINDS = (
         constraints=(
             read_by_no_logarithm,
             row("elements", _softmax_length),
-            Constraint("calibration sees scores within +-512 binary logarithms"),
+            Constraint(
+                "scores, as calibration sees them or given, lie within +-512 binary logarithms"
+            ),
         ),
         sources={
             "onnx": ("Softmax",),

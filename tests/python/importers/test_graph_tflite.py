@@ -153,6 +153,20 @@ def test_integers_become_integers_of_another_scale(source: str, target: str) -> 
     assert np.abs(run(prepare(graph), {"x": values})["y"] - found.astype(np.int64)).max() <= 1
 
 
+def test_given_scores_beyond_those_of_the_chip_are_the_host_s() -> None:
+    """Where they saturate, several would be the largest."""
+    for scale, place in ((2.7, "npu"), (5.0, "host")):
+        writer = Writer()
+        x = writer.tensor("x", (1, 5), "int8", scale=scale)
+        y = writer.tensor("y", (1, 5), "int8", scale=1 / 256, zero=-128)
+        writer.operator("SOFTMAX", (x,), (y,), beta=1.0)
+        graph = prepare(tflite_file.read(writer.write((x,), (y,))))
+        (softmax,) = (op for op in graph.operations if op.kind == "softmax")
+        assert softmax.place is not None and softmax.place.target == place
+        given = np.array([[127, 100, -128, 0, 0]], np.int8)
+        assert run(graph, {"x": given})["y"].tolist() == [[127, -128, -128, -128, -128]]
+
+
 def test_free_dimensions_are_bound_by_name() -> None:
     """What the file says about other shapes no longer counts then."""
     writer = Writer()

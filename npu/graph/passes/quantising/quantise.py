@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from npu.graph.form import Graph, Operation, OperationPlace, Target, TensorType
 from npu.graph.passes.facts import LINEAR, Facts
 from npu.graph.passes.placing.cut import least_cut
@@ -19,6 +21,8 @@ from npu.graph.passes.quantising.wide import moved, without_tables
 
 LEAST_PROBABILITY = 1 / 16
 """Rows without a larger probability than this keep fewer than four bits of it."""
+_SCORES = 32767 * UNIT
+_MOVES = frozenset({"identity", "reshape", "slice", "transpose"})
 
 
 def quantise(
@@ -88,10 +92,13 @@ def _without(graph: Graph, tensor: str) -> Graph:
 
 
 def without_misfits(graph: Graph, ranges: Mapping[str, Range] | None) -> Graph:
-    """Move to the host what calibration saw that the integers of the chip do not hold."""
-    if ranges is None:
-        return graph
-    moved = {op.name: why for op in graph.operations if (why := _misfit(op, ranges))}
+    """Move to the host what integers of the chip do not hold, as calibration saw or as given."""
+    makers = graph.producers()
+    moved = {
+        op.name: why
+        for op in graph.operations
+        if (why := _far_scores(graph, makers, op) if ranges is None else _misfit(op, ranges))
+    }
     if not moved:
         return graph
     return least_cut(
@@ -118,10 +125,29 @@ def _misfit(op: Operation, ranges: Mapping[str, Range]) -> str:
     return ""
 
 
+def _far_scores(graph: Graph, makers: Mapping[str, Operation], op: Operation) -> str:
+    """Return the sentence why given integers forbid a softmax on the chip, "" if they do not."""
+    if not op.on_chip or op.kind != "softmax":
+        return ""
+    maker = makers.get(op.inputs[0])
+    while maker is not None and maker.kind in _MOVES:
+        maker = makers.get(maker.inputs[0])
+    if maker is None or maker.kind != "dequantise":
+        return ""
+    kind = graph.type(maker.inputs[0])
+    if kind.quantisation is None or kind.quantisation.axis is not None:
+        return ""
+    edge, given = np.iinfo(kind.element.dtype), kind.quantisation
+    reach = max(edge.max - given.zero, given.zero - edge.min) * given.scale
+    if reach <= _SCORES:
+        return ""
+    return f"its scores are given up to {reach:.6g}, the chip takes +-{_SCORES:.0f}"
+
+
 def _poor_rows(op: Operation, ranges: Mapping[str, Range]) -> str:
     """Return the sentence why calibration forbids a softmax on the chip, "" if it does not."""
     scores, results = (ranges.get(name) for name in (op.inputs[0], op.outputs[0]))
-    most = 32767 * UNIT
+    most = _SCORES
     if scores is not None and max(abs(scores.low), abs(scores.high)) > most:
         found = max(abs(scores.low), abs(scores.high))
         return f"calibration saw scores of {found:.6g}, the chip takes +-{most:.0f}"
