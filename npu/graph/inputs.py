@@ -15,6 +15,16 @@ UNNAMED = ""
 """Where the samples of the only input may stand."""
 
 
+def check_shapes(shapes: Iterable[str], inputs: Iterable[str], file: str) -> None:
+    """Raise GraphError for a shape of what is no input."""
+    allowed = list(inputs)
+    for name in shapes:
+        if name not in allowed:
+            raise GraphError(
+                f"{file}: shape of {name!r}: no such input, allowed {', '.join(allowed) or 'none'}"
+            )
+
+
 def shape_option(name: str, sizes: Sequence[int | str]) -> str:
     """Return the option that binds the free dimensions (no number, or below 0) of an input to 1."""
     bound = (str(size) if str(size).isdecimal() else "1" for size in sizes)

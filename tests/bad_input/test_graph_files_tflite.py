@@ -193,10 +193,95 @@ FILES: dict[str, tuple[bytes, str]] = {
 }
 
 
+def numbered(name: str, shape: tuple[int, ...], *numbers: Any, **options: Any) -> bytes:  # noqa: ANN401
+    """Return a file of one operator of a float tensor and constants."""
+    writer = Writer()
+    x = writer.tensor("x", shape)
+    held = [writer.constant(f"c{index}", one) for index, one in enumerate(numbers)]
+    y = writer.tensor("y", (1,))
+    writer.operator(name, (x, *held), (y,), **options)
+    return writer.write((x,), (y,))
+
+
+HUGE = (1 << 31) - 1
+_STEPS: dict[str, Any] = {"padding": 0, "across": 1, "down": 1}
+_IMAGE = (1, 4, 4, 2)
+NUMBERS: dict[str, tuple[bytes, str]] = {
+    "an index behind the last": (
+        numbered("GATHER", (4, 2), ints(4, 0), axis=0),
+        r"\(GATHER\) 'y': indices 0\.\.4, allowed -4\.\.3",
+    ),
+    "an index before the first": (
+        numbered("GATHER", (4, 2), ints(-5, 0), axis=0),
+        r"\(GATHER\) 'y': indices -5\.\.0, allowed -4\.\.3",
+    ),
+    "a place behind the last of its row": (
+        numbered("GATHER_ND", (4, 2), ints(0, 2).reshape(1, 2)),
+        r"\(GATHER_ND\) 'y': indices 0\.\.2, allowed 0 up to less than \[4, 2\]",
+    ),
+    "a place that wraps": (
+        numbered("GATHER_ND", (4, 2), ints(HUGE, 0).reshape(1, 2)),
+        r"indices 0\.\.2147483647, allowed",
+    ),
+    "a new size": (
+        numbered("RESIZE_BILINEAR", _IMAGE, ints(HUGE, 4)),
+        r"shape \[1, 2147483647, 4, 2\], allowed 268,435,456 elements",
+    ),
+    "a depth": (
+        numbered("ONE_HOT", (2,), ints(HUGE).reshape(()), floats(1), floats(2), axis=1),
+        r"shape \[2, 2147483647\], allowed 268,435,456 elements",
+    ),
+    "a depth below 0": (
+        numbered("ONE_HOT", (2,), ints(-3).reshape(()), floats(1), floats(2), axis=1),
+        "depth -3, allowed from 0",
+    ),
+    "copies": (
+        numbered("TILE", (1, 4), ints(1 << 27, 1)),
+        r"shape \[1, 4, 134217728, 1\], allowed 268,435,456 elements",
+    ),
+    "segments": (
+        numbered("UNSORTED_SEGMENT_SUM", (2, 4), ints(1, 0), ints(1 << 28)),
+        r"shape \[268435456, 4\], allowed 268,435,456 elements",
+    ),
+    "a window": (
+        numbered("MAX_POOL_2D", _IMAGE, **_STEPS, width=10_000_000, height=2),
+        r"window \[2, 10000000\], allowed up to 1,048,576 elements",
+    ),
+    "pads of a window": (
+        numbered("AVERAGE_POOL_2D", _IMAGE, **_STEPS, width=HUGE, height=2),
+        r"image \[1, 5, 2147483650, 2\] with its pads, allowed 268,435,456 elements",
+    ),
+    "a dilation": (
+        numbered(
+            "CONV_2D",
+            _IMAGE,
+            floats(1, 3, 2, 2, 2),
+            floats(2, 3),
+            **_STEPS,
+            dilation_across=HUGE,
+            dilation_down=1,
+        ),
+        r"image \[1, 5, 2147483651, 2\] with its pads, allowed 268,435,456 elements",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_beyond_a_tensor_are_refused_before_anything_is_made(name: str) -> None:
+    """Constants that are indices or sizes: neither another element nor all memory."""
+    refused(*NUMBERS[name])
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_a_wrong_file_is_refused_in_one_line(name: str) -> None:
     """With the file, the operator, what was given and what is allowed."""
     refused(*FILES[name])
+
+
+def test_a_shape_of_no_input_is_refused() -> None:
+    """A wrong name would else leave the shape of the file."""
+    with pytest.raises(GraphError, match=r"^net: shape of 'z': no such input, allowed x$"):
+        tflite_file.read(small(), name="net", shapes={"z": (2, 4)})
 
 
 def test_the_file_that_tests_change_is_a_model() -> None:

@@ -21,6 +21,7 @@ from npu.graph.form import (
     TensorType,
 )
 from npu.graph.operations import Trait, with_trait
+from npu.graph.operations.moves import check_indices
 
 # Weights keep their integers and scales; what nobody knows is the host's.
 _KEPT = with_trait(Trait.BORDER) | {"host"}
@@ -88,6 +89,8 @@ class Assembler(Builder):
         **given: Any,  # noqa: ANN401
     ) -> tuple[str, ...]:
         """Add an operation, or evaluate it if it needs constants only."""
+        if kind == "gather":
+            self._check_indices(inputs, given["axis"])
         names = super().add_many(kind, inputs, outputs, results, **given)
         made = self.operations[-1]
         if self._folded(made):
@@ -95,6 +98,12 @@ class Assembler(Builder):
         else:
             self._producers.update(dict.fromkeys(names, made))
         return names
+
+    def _check_indices(self, inputs: Sequence[str], axis: int) -> None:
+        """Raise GraphError for a constant index that the axis has not."""
+        indices = self.value(inputs[1])
+        if indices is not None:
+            check_indices(indices, self.shape(inputs[0])[axis])
 
     def _folded(self, made: Operation) -> bool:
         """Evaluate an operation if that needs constants only."""

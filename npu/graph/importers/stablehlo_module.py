@@ -10,7 +10,7 @@ from typing import Any
 
 from npu.graph.form import GraphError
 from npu.graph.importers.stablehlo_bytecode import checked, context, parsed
-from npu.graph.inputs import shape_option
+from npu.graph.inputs import check_shapes, shape_option
 
 Module = Any
 """`jaxlib.mlir.ir.Module`, which has no types."""
@@ -147,8 +147,11 @@ def _bound(module: Module, file: str, shapes: Mapping[str, tuple[int, ...]]) -> 
     main = functions(module)["@main"]
     arguments = main.regions[0].blocks[0].arguments
     free, types = False, []
+    names = [argument_name(argument, index) for index, argument in enumerate(arguments)]
+    numbered = (f"arg{index}" for index in range(len(arguments)))
+    check_shapes(shapes, dict.fromkeys((*names, *numbered)), file)
     for index, argument in enumerate(arguments):
-        name = argument_name(argument, index)
+        name = names[index]
         text = str(argument.type)
         given = shapes.get(name, shapes.get(f"arg{index}"))
         dimensions = text.removeprefix("tensor<").removesuffix(">").split("x")[:-1]

@@ -129,26 +129,30 @@ def cast(node: TfliteNode) -> str:
 
 
 def quantize(node: TfliteNode) -> str:
-    """Map QUANTIZE: the border itself is made with the output."""
-    if not stands(node.output()):
-        raise node.error(
-            f"output of {node.output().kind} without scale, allowed int8, int16, uint8"
-        )
-    given = node.input(0)
-    if given.element != Element.I32:
-        return node.real(0)
-    if given.quantisation is None:
-        raise node.error("input of int32 without scale")
-    found = TensorType(node.shape(0), Element.F32)
-    return node.emit("dequantise", [node.name(0)], f"{node.wish}.real", found)
+    """Map QUANTIZE: the border itself is made with the output, but for one of int32 here."""
+    given, made = node.input(0), node.output()
+    if made.quantisation is None or not (stands(made) or made.element == Element.I32):
+        raise node.error(f"output of {made.kind} without scale, allowed int8, int16, int32, uint8")
+    real = node.real(0)
+    if given.element == Element.I32:
+        if given.quantisation is None:
+            raise node.error("input of int32 without scale")
+        found = TensorType(node.shape(0), Element.F32)
+        real = node.emit("dequantise", [real], f"{node.wish}.real", found)
+    if made.element != Element.I32:
+        return real
+    return node.emit(
+        "quantise", [real], "", TensorType(node.shape(0), Element.I32, made.quantisation)
+    )
 
 
 def dequantize(node: TfliteNode) -> str:
     """Map DEQUANTIZE; of float16 it is a conversion."""
     if node.build.type(node.name(0)).element == Element.F16:
         return node.build.cast(node.name(0), Element.F32, node.source, node.wish)
-    if not stands(node.input(0)):
-        raise node.error(f"input of {node.input(0).kind} without scale, allowed int8, int16, uint8")
+    given = node.input(0)
+    if given.quantisation is None or not (stands(given) or given.element == Element.I32):
+        raise node.error(f"input of {given.kind} without scale, allowed int8, int16, int32, uint8")
     found = TensorType(node.shape(0), Element.F32)
     return node.emit("dequantise", [node.name(0)], "", found)
 

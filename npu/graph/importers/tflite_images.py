@@ -43,6 +43,7 @@ def _new_size(node: TfliteNode) -> tuple[tuple[int, ...], tuple[int, ...]]:
     shape, size = node.shape(0), node.ints(1, "size")
     if len(shape) != 4 or len(size) != 2 or min(size) < 1:
         raise node.error(f"image {list(shape)}, size {list(size)}, allowed rank 4 and two numbers")
+    node.fits(shape[0], *size, shape[3])
     return shape, size
 
 

@@ -118,6 +118,13 @@ def gather_nd(node: TfliteNode) -> str:
     depth = kind.shape[-1] if kind.shape else 0
     if not 1 <= depth <= len(shape):
         raise node.error(f"indices {list(kind.shape)} of {list(shape)}")
+    # Behind the sum an index beyond one axis would be one of the next.
+    value = node.build.value(node.name(1))
+    if value is not None and np.any((value < 0) | (value >= np.array(shape[:depth]))):
+        raise node.error(
+            f"indices {int(value.min())}..{int(value.max())}, allowed 0 up to less than "
+            f"{list(shape[:depth])}"
+        )
     steps = [math.prod(shape[axis + 1 : depth]) for axis in range(depth)]
     held = node.build.constant(np.array(steps, kind.element.dtype), f"{node.wish}.steps")
     parts = node.emit("mul", [node.name(1), held], f"{node.wish}.parts")
@@ -168,6 +175,7 @@ def _scattered(
     source: int = 1,
 ) -> str:
     """Return what rows are joined to that indices name."""
+    node.fits(*shape)
     updates = node.real(source)
     element = node.build.type(updates).element
     whole = node.build.constant(np.full(shape, start, element.dtype), f"{node.wish}.start")
@@ -230,6 +238,9 @@ def one_hot(node: TfliteNode) -> str:
     """Map ONE_HOT: along a new axis, on where its index is, off elsewhere."""
     shape, (depth,) = node.shape(0), node.ints(1, "depth")[:1] or (0,)
     axis = node.axis(node.option(0), len(shape) + 1)
+    if depth < 0:
+        raise node.error(f"depth {depth}, allowed from 0")
+    node.fits(*shape, depth)
     wide = node.build.reshape(node.name(0), (*shape[:axis], 1, *shape[axis:]), node.source)
     kind = node.build.type(wide).element.dtype
     line = np.arange(depth, dtype=kind).reshape(-1, *(1,) * (len(shape) - axis))

@@ -6,6 +6,9 @@ from __future__ import annotations
 from npu.graph.importers.tflite_moves import reshaped
 from npu.graph.importers.tflite_reader import Handler, TfliteNode
 
+_TIMES = 4096
+"""A tensor more often behind itself is broadcast instead."""
+
 
 def concatenation(node: TfliteNode) -> str:
     """Map CONCATENATION with its fused activation."""
@@ -87,9 +90,17 @@ def tile(node: TfliteNode) -> str:
     times = node.ints(1, "multiples")
     if len(times) != len(node.shape(0)) or min(times, default=1) < 1:
         raise node.error(f"multiples {list(times)} of {list(node.shape(0))}, allowed from 1")
-    name = node.real(0)
+    name, shape = node.real(0), list(node.shape(0))
+    node.fits(*shape, *times)
     for axis, count in enumerate(times):
-        if count > 1:
+        if count > _TIMES:
+            split = (*shape[:axis], 1, *shape[axis:])
+            name = reshaped(node, split, name, f"{node.wish}.{axis}.once")
+            name = node.build.expand(name, (*split[:axis], count, *split[axis + 1 :]), node.source)
+            shape[axis] *= count
+            name = reshaped(node, tuple(shape), name, f"{node.wish}.{axis}")
+        elif count > 1:
+            shape[axis] *= count
             name = node.emit("concat", [name] * count, f"{node.wish}.{axis}", axis=axis)
     return node.emit("identity", [name])
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -10,11 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from npu.graph.build import renamed
-from npu.graph.form import Array, Element, Graph, GraphError, State, TensorType
+from npu.graph.form import LARGEST, Array, Element, Graph, GraphError, State, TensorType
 from npu.graph.importers.assemble import Assembler
 from npu.graph.importers.tflite_flatbuffer import Options
 from npu.graph.importers.tflite_model import FileModel, FileOperator, FileTensor
-from npu.graph.inputs import shape_option
+from npu.graph.inputs import check_shapes, shape_option
 from npu.graph.text import type_text
 
 _DEEPEST = 16
@@ -135,6 +136,11 @@ class TfliteNode:
         if value.dtype.kind not in "iu":
             raise self.error(f"{what} is {value.dtype}, allowed integers")
         return tuple(int(one) for one in value.reshape(-1))
+
+    def fits(self, *sizes: int) -> None:
+        """Raise GraphError for more elements than a tensor may have, before any is made."""
+        if math.prod(sizes) > LARGEST:
+            raise self.error(f"shape {list(sizes)}, allowed {LARGEST:,} elements")
 
     def axis(self, axis: int, rank: int) -> int:
         """Return an axis counted from the front. Raises GraphError if there is none."""
@@ -302,6 +308,7 @@ class ModelReader:
 
     def inputs(self) -> None:
         """Add the inputs of the graph."""
+        check_shapes(self._shapes, map(self.label, self.model.inputs), self.build.file)
         for place in self.model.inputs:
             tensor, name = self.model.tensors[place], self.label(place)
             if tensor.trouble or tensor.element is None:
@@ -338,8 +345,6 @@ class ModelReader:
         """Return the tensor of the graph that one of the file is."""
         if place in self._names:
             return self._names[place]
-        if (self.number, place) in self._constants:
-            return self._constants[self.number, place]
         tensor = self.model.tensors[place]
         if tensor.trouble:
             raise node.error(f"tensor {self.label(place)!r}: {tensor.trouble}")
@@ -351,9 +356,15 @@ class ModelReader:
                 f"tensor {self.label(place)!r} has no value, allowed inputs of the graph, "
                 "constants with a buffer and results of operators before"
             )
-        made = self.build.constant(value, self.label(place), tensor.quantisation)
-        self._constants[self.number, place] = made
-        return made
+        return self._constant(place, value)
+
+    def _constant(self, place: int, value: Array) -> str:
+        """Return the constant of the graph that a tensor of the file is."""
+        key = self.number, place
+        if key not in self._constants:
+            unit = self.model.tensors[place].quantisation
+            self._constants[key] = self.build.constant(value, self.label(place), unit)
+        return self._constants[key]
 
     def walk(self) -> None:
         """Map all operators."""
@@ -480,17 +491,25 @@ class ModelReader:
         ends = {*graph.inputs, *graph.outputs}
         for place, name in zip(self.model.outputs, graph.outputs, strict=False):
             label = self.label(place)
-            if name != label and label in graph.tensors and label not in ends | swapped.keys():
+            if name == label or label in ends | swapped.keys():
+                continue
+            if label in graph.tensors:
                 swapped |= {name: label, label: name}
+            elif graph.tensors[name].data is not None:
+                swapped[name] = label
         return renamed(graph, swapped) if swapped else graph
 
     def outputs(self) -> list[str]:
         """Return the outputs of the graph."""
         found = []
         for place in self.model.outputs:
-            if place not in self._names:
+            tensor = self.model.tensors[place]
+            if place in self._names:
+                found.append(self._names[place])
+            elif tensor.data is not None:
+                found.append(self._constant(place, tensor.data))
+            else:
                 raise GraphError(
                     f"{self.build.file}: output {self.label(place)!r} is the result of nothing"
                 )
-            found.append(self._names[place])
         return found

@@ -7,6 +7,7 @@ kind of the chip without lowering when it is constructed, which is at import.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -14,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from npu.graph.form import Array, Element, GraphError, TensorType
+from npu.graph.form import LARGEST, Array, Element, GraphError, TensorType
 from npu.graph.operations.constraints import Constraint
 
 Shape: TypeAlias = tuple[int, ...]
@@ -236,6 +237,15 @@ def rank_of(what: str, found: TensorType, rank: int) -> Shape:
     if len(found.shape) != rank:
         raise GraphError(f"{what} has shape {list(found.shape)}, allowed rank {rank}")
     return found.shape
+
+
+def padded_fits(shape: Shape, pads: tuple[int, ...]) -> None:
+    """Raise GraphError if an image has more elements with its pads than a tensor may have."""
+    batch, height, width, channels = shape
+    top, left, bottom, right = pads
+    whole = (batch, top + height + bottom, left + width + right, channels)
+    if math.prod(whole) > LARGEST:
+        raise GraphError(f"image {list(whole)} with its pads, allowed {LARGEST:,} elements")
 
 
 def windows_along(size: int, before: int, after: int, window: int, stride: int) -> int:

@@ -19,6 +19,7 @@ from npu.graph.operations.base import (
     exactly,
     given,
     known,
+    padded_fits,
     plain,
     rank_of,
     windows_along,
@@ -106,6 +107,7 @@ def _conv_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     top, left, bottom, right = pads
     rows = windows_along(height, top, bottom, (kernel_height - 1) * dilations[0] + 1, strides[0])
     columns = windows_along(width, left, right, (kernel_width - 1) * dilations[1] + 1, strides[1])
+    padded_fits(x.shape, pads)
     shape = (batch, rows, columns, filters)
     _check_last(attributes, types, shape, filters)
     return (ResultType(shape, plain(x, w)),)

@@ -115,13 +115,17 @@ def _gather_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]
     return (ResultType((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), plain(x)),)
 
 
-def _gather(call: Call) -> tuple[Array, ...]:
-    x, indices, axis = call.value(0), call.value(1), call.attributes["axis"]
-    size = x.shape[axis]
+def check_indices(indices: Array, size: int) -> None:
+    """Raise GraphError for an index that an axis of some size has not."""
     if indices.size and not -size <= int(indices.min()) <= int(indices.max()) < size:
         raise GraphError(
             f"indices {int(indices.min())}..{int(indices.max())}, allowed {-size}..{size - 1}"
         )
+
+
+def _gather(call: Call) -> tuple[Array, ...]:
+    x, indices, axis = call.value(0), call.value(1), call.attributes["axis"]
+    check_indices(indices, x.shape[axis])
     return (np.take(x, indices, axis=axis),)
 
 

@@ -20,11 +20,15 @@ from npu.graph.operations.base import (
     axis_of,
     exactly,
     known,
+    padded_fits,
     plain,
     rank_of,
     windows_along,
 )
 from npu.graph.operations.constraints import Constraint, windows_in_image
+
+_TAPS = 1 << 20
+"""Elements of a window are walked through one by one."""
 
 
 def _pool_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
@@ -44,6 +48,9 @@ def _pool_rule(attributes: Attributes, types: Types) -> tuple[ResultType, ...]:
     top, left, bottom, right = pads
     rows = windows_along(height, top, bottom, (window[0] - 1) * dilations[0] + 1, strides[0])
     columns = windows_along(width, left, right, (window[1] - 1) * dilations[1] + 1, strides[1])
+    padded_fits(x.shape, pads)
+    if math.prod(window) > _TAPS:
+        raise GraphError(f"window {list(window)}, allowed up to {_TAPS:,} elements")
     return (ResultType((batch, rows, columns, channels), plain(x)),)
 
 

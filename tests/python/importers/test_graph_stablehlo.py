@@ -374,6 +374,13 @@ def test_free_dimensions_are_bound_by_name() -> None:
     compare(stablehlo.read(data, shapes={"arg0": (2, 3)}), function, normal(2, 2, 3))
 
 
+def test_a_shape_of_no_input_is_refused() -> None:
+    """A wrong name would else leave the shape of the file."""
+    text = jax.jit(lambda x: 2 * x).lower(normal(1, 2, 3)).as_text()
+    with pytest.raises(GraphError, match=r"shape of 'z': no such input, allowed arg0$"):
+        stablehlo.read(text, shapes={"z": (2, 3)})
+
+
 def test_parameters_become_weights_and_inputs_keep_their_names() -> None:
     """A tree of parameters as constants, one as inputs."""
     parameters = {"w": normal(1, 4, 3), "b": normal(2, 3)}

@@ -153,6 +153,49 @@ def test_integers_become_integers_of_another_scale(source: str, target: str) -> 
     assert np.abs(run(prepare(graph), {"x": values})["y"] - found.astype(np.int64)).max() <= 1
 
 
+@pytest.mark.parametrize("source", ["float32", "int8", "int16", "int32"])
+def test_integers_of_32_bits_with_a_scale_are_made_and_read(source: str) -> None:
+    """Rounded once by QUANTIZE, and back to real numbers by DEQUANTIZE."""
+    writer = Writer()
+    x = writer.tensor("x", (2, 5), source, scale=None if source == "float32" else 0.01)
+    y = writer.tensor("y", (2, 5), "int32", scale=0.0025, zero=0)
+    z = writer.tensor("z", (2, 5))
+    writer.operator("QUANTIZE", (x,), (y,))
+    writer.operator("DEQUANTIZE", (y,), (z,))
+    graph = tflite_file.read(writer.write((x,), (y, z)))
+    verify(graph)
+    given = np.arange(-5, 5).reshape(2, 5).astype(source)
+    real = given if source == "float32" else given * np.float32(0.01)
+    found = evaluate(graph, {"x": given})
+    np.testing.assert_array_equal(found["y"], np.rint(real / np.float32(0.0025)))
+    np.testing.assert_allclose(found["z"], real, rtol=1e-6)
+
+
+def test_a_constant_may_be_an_output() -> None:
+    """Beside what is computed, with its name."""
+    writer = Writer()
+    x, y = writer.tensor("x", (2, 3)), writer.tensor("y", (2, 3))
+    anchors = writer.constant("anchors", floats(1, 4, 2))
+    writer.operator("RELU", (x,), (y,))
+    graph = tflite_file.read(writer.write((x,), (y, anchors)))
+    verify(graph)
+    found = evaluate(graph, {"x": floats(2, 2, 3)})
+    assert graph.outputs == ("y", "anchors")
+    np.testing.assert_array_equal(found["anchors"], floats(1, 4, 2))
+
+
+def test_a_tensor_many_times_behind_itself_is_broadcast() -> None:
+    """Without an operand for each copy."""
+    writer = Writer()
+    x, times = writer.tensor("x", (2, 3)), writer.constant("times", ints(2, 5000))
+    y = writer.tensor("y", (4, 15000))
+    writer.operator("TILE", (x, times), (y,))
+    graph = tflite_file.read(writer.write((x,), (y,)))
+    assert max(len(op.inputs) for op in graph.operations) == 2
+    given = floats(1, 2, 3)
+    np.testing.assert_array_equal(evaluate(graph, {"x": given})["y"], np.tile(given, (2, 5000)))
+
+
 def test_given_scores_beyond_those_of_the_chip_are_the_host_s() -> None:
     """Where they saturate, several would be the largest."""
     for scale, place in ((2.7, "npu"), (5.0, "host")):
