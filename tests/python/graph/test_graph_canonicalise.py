@@ -222,6 +222,36 @@ def test_weights_that_are_integers_keep_their_scales(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize(("least", "finer"), [(-127, 1), (-128, 0), (-7, 16), (-1, 64)])
+def test_factors_go_into_the_scales_of_integers(
+    seed: int, several: bool, least: int, finer: int
+) -> None:
+    """Signs into the integers, if these hold them; a factor of 0 makes zeros of its column.
+
+    Those of few bits are as many times larger as a byte holds, so that the bias is as exact.
+    """
+    random, build = np.random.default_rng(seed), Builder("integers")
+    build.input("x", TensorType((3, 8)))
+    integers = random.integers(least, -least, (8, 5)).astype(np.int8)
+    integers[0] = least
+    scales = tuple(random.uniform(0.01, 0.05, 5 if several else 1).tolist())
+    given = Quantisation(scales, 0, 1 if several else None)
+    w = build.add("dequantise", [build.constant(integers, "w", given)])
+    factors = np.array([0.5, -2, 0, 3, -0.25], np.float32)
+    y = build.add("mul", [matmul(build, "x", w), build.constant(factors)])
+    y = build.add("add", [y, build.constant(normal(random, 5))])
+    after = checked(build.finish([y]), seed)
+    if not finer:
+        assert "mul" in kinds(after)
+        return
+    assert kinds(after) == ["dequantise", "matmul"]
+    (held,) = (one for one in after.tensors.values() if one.type.element == Element.I8)
+    assert held.type.quantisation is not None and held.type.quantisation.axis == 1
+    np.testing.assert_array_equal(held.data, finer * integers * np.sign(factors))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_quantised_flatten_permutes_integers(seed: int) -> None:
     """The rows of an int8 matrix move, its scales per column stay."""
     random, build = np.random.default_rng(seed), Builder()

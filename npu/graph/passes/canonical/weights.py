@@ -130,14 +130,43 @@ def scales(walk: Walk, op: Operation) -> bool:
 
 
 def _scaled(walk: Walk, op: Operation, before: Operation, columns: Array) -> bool:
-    data, bias = walk.value(before.inputs[1]), _bias(walk, before)
-    if data is None or bias is None or walk.type(before.inputs[1]).element not in FLOATS:
+    name, bias = before.inputs[1], _bias(walk, before)
+    if bias is None or (before.kind == "matmul" and before["transpose_b"]):
         return False
-    if before.kind == "matmul" and before["transpose_b"]:
-        return False
-    weight = (data.astype(np.float64) * columns).astype(data.dtype)
-    name = walk.constant(weight, before.inputs[1])
-    return _joined(walk, op, before, name, bias * columns)
+    data = walk.value(name)
+    if data is None or walk.type(name).element not in FLOATS:
+        scaled = _scaled_integers(walk, name, columns)
+    else:
+        scaled = walk.constant((data.astype(np.float64) * columns).astype(data.dtype), name)
+    return scaled is not None and _joined(walk, op, before, scaled, bias * columns)
+
+
+def _scaled_integers(walk: Walk, name: str, columns: Array) -> str | None:
+    """Put factors into the scales of given integers, their signs into the integers.
+
+    Integers of few bits become bytes: sums of such have finer steps, to which a bias is rounded.
+    None if they are not constant, count another axis, or do not hold the signs.
+    """
+    made = walk.maker(name, "dequantise")
+    data = walk.value(made.inputs[0]) if made else None
+    given = walk.type(made.inputs[0]).quantisation if made else None
+    if made is None or data is None or given is None or given.axis not in (None, data.ndim - 1):
+        return None
+    edge = np.iinfo(data.dtype)
+    apart = np.sign(columns).astype(np.int64) * (data.astype(np.int64) - given.zero)
+    finer = 1
+    while apart.any() and not given.zero and 2 * finer * np.abs(apart).max() <= edge.max:
+        finer *= 2
+    signed = given.zero + finer * apart
+    scales = np.abs(columns) * given.scales
+    scales = np.where(columns == 0, given.scales, scales) / finer
+    if not np.all(np.isfinite(scales) & (scales > 0)) or not signed.size:
+        return None
+    if signed.min() < edge.min or signed.max() > edge.max:
+        return None
+    kept = replace(given, scales=tuple(scales.tolist()), axis=data.ndim - 1)
+    held = walk.constant(signed.astype(data.dtype), made.inputs[0], kept)
+    return walk.emit(made, "dequantise", [held], result=walk.type(name))
 
 
 def _first_of_table(walk: Walk, op: Operation, function: str) -> bool:
