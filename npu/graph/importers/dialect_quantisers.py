@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 
 from npu.graph.form import Array, GraphError
@@ -12,13 +15,38 @@ QONNX = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general")
 CHANNELS_LAST = "qonnx.custom_op.channels_last"
 _TYPES = ("int8", "uint8", "int16", "uint16", "int32")
 _FEWER = {"FLOOR": "Floor", "CEIL": "Ceil", "ROUND": "Round"}
+_ROUNDING: dict[str, tuple[str, float | None]] = {
+    "ROUND": ("Round", None),
+    "HALF_EVEN": ("Round", None),
+    "CEIL": ("Ceil", None),
+    "FLOOR": ("Floor", None),
+    "UP": ("Ceil", 0.0),
+    "DOWN": ("Floor", 0.0),
+    "ROUND_TO_ZERO": ("Floor", 0.0),
+    "HALF_UP": ("Floor", 0.5),
+    "HALF_DOWN": ("Ceil", -0.5),
+}
+"""By mode: what rounds; and what is added to the size before, where that is rounded."""
+_WHOLE: dict[str, Callable[[float], int]] = {
+    "Round": round,
+    "Floor": math.floor,
+    "Ceil": math.ceil,
+}
+_OPPOSITE = {"Ceil": "Floor", "Floor": "Ceil"}
+
+
+def _number(data: Array, what: str) -> float:
+    found = np.unique(data)
+    if found.size != 1 or not np.isfinite(found[0]):
+        raise GraphError(f"{what} {data.reshape(-1)[:4].tolist()}, allowed one number")
+    return float(found[0])
 
 
 def _whole(data: Array, what: str) -> int:
-    found = np.unique(data)
-    if found.size != 1 or float(found[0]) != round(float(found[0])):
+    found = _number(data, what)
+    if found != round(found):
         raise GraphError(f"{what} {data.reshape(-1)[:4].tolist()}, allowed one whole number")
-    return round(float(found[0]))
+    return round(found)
 
 
 def _axis(one: ForeignNode, x: str, scale: Array) -> tuple[Array, int | None]:
@@ -56,21 +84,68 @@ def _quantised(one: ForeignNode, x: str, scale: Array, zero: int, low: int, high
 
 @operator("Quant", "IntQuant", domain=QONNX)
 def _quant(one: ForeignNode) -> None:
-    """(clip(round(x / scale + zero)) - zero) * scale, in so many bits."""
+    """(round(clip(x / scale + zero)) - zero) * scale, in so many bits."""
     x, scale = one.input(0), one.value(one.input(1), "the scale")
-    zero = _whole(one.value(one.input(2), "the zero point"), "the zero point")
-    bits = _whole(one.value(one.input(3), "the number of bits"), "the number of bits")
+    zero = one.value(one.input(2), "the zero point")
+    bits = _number(one.value(one.input(3), "the number of bits"), "the number of bits")
     signed = bool(one.attributes.get("signed", 1))
     narrow = bool(one.attributes.get("narrow", 0))
-    mode = one.attributes.get("rounding_mode", b"ROUND").decode()
-    if mode.upper() != "ROUND":
-        raise GraphError(f"rounding_mode {mode}, allowed ROUND")
-    least = 2 if signed or narrow else 1
+    mode = one.attributes.get("rounding_mode", b"ROUND").decode().upper()
+    if mode not in _ROUNDING:
+        raise GraphError(f"rounding_mode {mode}, allowed {', '.join(_ROUNDING)}")
+    least = 1 if not (signed or narrow) or bits != round(bits) else 2
     if not least <= bits <= 32:
-        raise GraphError(f"{bits} bits, allowed {least} to 32")
-    low = -(1 << (bits - 1)) + narrow if signed else 0
-    high = (1 << (bits - 1)) - 1 if signed else (1 << bits) - 1 - narrow
-    _quantised(one, x, scale, zero, low, high)
+        raise GraphError(f"{bits:g} bits, allowed {least} to 32")
+    # What is clipped to the edges is rounded afterwards, so that fewer bits have whole edges too.
+    low = -(2.0 ** (bits - 1)) + narrow if signed else 0.0
+    high = 2.0 ** (bits - 1) - 1 if signed else 2.0**bits - 1 - narrow
+    low, high = (float(_rounded_number(edge, mode)) for edge in (low, high))
+    whole = np.unique(zero).tolist()
+    several = len(whole) > 1 or max(scale.shape, default=1) != scale.size
+    simple = _ROUNDING[mode] == _ROUNDING["ROUND"] and not several
+    if not simple and one.known(x) is None and max(scale.size, len(whole)) > 1:
+        raise GraphError(
+            f"scales of shape {list(scale.shape)}, zero points of shape {list(zero.shape)} and "
+            f"rounding_mode {mode} of {x!r}, which is not constant, allowed scales of one axis, "
+            "one zero point and ROUND"
+        )
+    if several or whole[0] != round(whole[0]) or not low <= whole[0] <= high:
+        _quantised_reals(one, x, scale, zero, low, high, mode)
+        return
+    if not simple:
+        at = _integers(one, x, scale, zero, mode)
+        x = one.add("Mul", [one.add("Sub", [at, _real(one, zero)]), _real(one, scale)])
+    _quantised(one, x, scale, round(whole[0]), round(low), round(high))
+
+
+def _quantised_reals(
+    one: ForeignNode, x: str, scale: Array, zero: Array, low: float, high: float, mode: str
+) -> None:
+    """Give x rounded to what no integers with a scale per channel and one zero point are."""
+    at = _integers(one, x, scale, zero, mode)
+    at = one.add("Min", [one.add("Max", [at, _real(one, low)]), _real(one, high)])
+    one.give("Mul", [one.add("Sub", [at, _real(one, zero)]), _real(one, scale)])
+
+
+def _integers(one: ForeignNode, x: str, scale: Array, zero: Array, mode: str) -> str:
+    """Add round(x / scale + zero) as real numbers."""
+    at = one.add("Add", [one.add("Div", [x, _real(one, scale)]), _real(one, zero)])
+    operator, apart = _ROUNDING[mode]
+    if apart is None:
+        return one.add(operator, [at])
+    up = one.add(operator, [one.add("Add", [at, _real(one, apart)])])
+    down = one.add(_OPPOSITE[operator], [one.add("Add", [at, _real(one, -apart)])])
+    return one.add("Where", [one.add("GreaterOrEqual", [at, _real(one, 0.0)]), up, down])
+
+
+def _rounded_number(edge: float, mode: str) -> float:
+    operator, apart = _ROUNDING[mode]
+    whole = _WHOLE[operator]
+    return whole(edge) if apart is None else math.copysign(1, edge) * whole(abs(edge) + apart)
+
+
+def _real(one: ForeignNode, data: Array | float) -> str:
+    return one.constant(np.asarray(data, np.float32))
 
 
 @operator("BipolarQuant", domain=QONNX)

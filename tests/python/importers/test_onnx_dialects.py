@@ -191,6 +191,70 @@ def test_quant_of_channels_is_exact_on_the_chip() -> None:
     np.testing.assert_array_equal(session.run({"x": x})["y0"], wanted)
 
 
+ROUNDED = {
+    "half_even": [-3, -2, -2, 0, 0, 2, 2, 3],
+    "CEIL": [-2, -2, -1, 0, 1, 2, 2, 3],
+    "FLOOR": [-3, -3, -2, -1, 0, 1, 2, 2],
+    "UP": [-3, -3, -2, -1, 1, 2, 2, 3],
+    "DOWN": [-2, -2, -1, 0, 0, 1, 2, 2],
+    "ROUND_TO_ZERO": [-2, -2, -1, 0, 0, 1, 2, 2],
+    "HALF_UP": [-3, -3, -2, -1, 1, 2, 2, 3],
+    "HALF_DOWN": [-3, -2, -1, 0, 0, 1, 2, 3],
+}
+"""What -2.75, -2.5, -1.5, -0.5, 0.5, 1.5, 2 and 2.75 become."""
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("mode", ROUNDED)
+def test_quant_rounds_as_it_says(mode: str, fixed: bool) -> None:
+    """What is given and what is constant, ties included; compiled too."""
+    x = np.array([-2.75, -2.5, -1.5, -0.5, 0.5, 1.5, 2, 2.75], np.float32) * 0.5
+    weights = {"s": scalar(0.5), "z": scalar(0), "b": scalar(8)}
+    source = model("Quant", {"x": x}, weights, GENERAL[0], rounding_mode=mode)
+    if fixed:
+        source.graph.initializer.append(numpy_helper.from_array(x, "x"))
+    given = {} if fixed else {"x": x}
+    wanted = np.array(ROUNDED[mode]) * 0.5
+    np.testing.assert_array_equal(computed(source, given)[1][0], wanted)
+    if not fixed:
+        session = tessera.load(source, calibrate={"x": x[None]})
+        np.testing.assert_array_equal(session.run({"x": x})["y0"], wanted)
+
+
+@pytest.mark.parametrize("mode", ["ROUND", "CEIL", "FLOOR"])
+@pytest.mark.parametrize("bits", [1.5, 2.5, 6.5])
+@pytest.mark.parametrize("signed", [0, 1])
+@pytest.mark.parametrize("narrow", [0, 1])
+def test_quant_of_part_of_a_bit(narrow: int, signed: int, bits: float, mode: str) -> None:
+    """What is clipped to edges that are not whole is rounded afterwards."""
+    x = real(4, 8, scale=9)
+    weights = {"s": scalar(0.25), "z": scalar(0), "b": scalar(bits)}
+    said: dict[str, Any] = {"signed": signed, "narrow": narrow, "rounding_mode": mode}
+    source = model("Quant", {"x": x}, weights, GENERAL[0], **said)
+    low = -(2 ** (bits - 1)) + narrow if signed else 0
+    high = 2 ** (bits - 1) - 1 if signed else 2**bits - 1 - narrow
+    rounds: dict[str, Any] = {"ROUND": np.round, "CEIL": np.ceil, "FLOOR": np.floor}
+    wanted = rounds[mode](np.clip(x / 0.25, low, high)) * 0.25
+    np.testing.assert_array_equal(computed(source, {"x": x})[1][0], wanted)
+
+
+@pytest.mark.parametrize(
+    ("scale", "zero"),
+    [
+        (np.linspace(0.1, 0.4, 24, dtype=np.float32).reshape(3, 8), scalar(0)),
+        (scalar(0.25), np.arange(8, dtype=np.float32)),
+        (scalar(0.25), scalar(2.5)),
+    ],
+)
+def test_quant_of_what_no_integers_with_scales_are(scale: Array, zero: Array) -> None:
+    """Constants are those real numbers, and with one zero point that is not whole all else."""
+    w = real(3, 8)
+    weights = {"w": w, "s": scale, "z": zero, "b": scalar(4)}
+    source = model("Quant", {}, weights, GENERAL[0])
+    wanted = (np.round(np.clip(w / scale + zero, -8, 7)) - zero) * scale
+    np.testing.assert_allclose(computed(source, {})[1][0], wanted, rtol=1e-6)
+
+
 @pytest.mark.parametrize(("mode", "wanted"), [("FLOOR", 2), ("CEIL", 3), ("ROUND", 2)])
 def test_trunc_rounds_as_it_says(mode: str, wanted: int) -> None:
     """Of 37 as 8 bits the upper 4."""
@@ -295,11 +359,18 @@ def test_what_no_dialect_has_is_refused_by_name(operator: str, domain: str, mess
 @pytest.mark.parametrize(
     ("weights", "attributes", "message"),
     [
-        ({"b": scalar(4.5)}, {}, r"the number of bits \[4.5\], allowed one whole number"),
+        ({"b": np.array([4, 5], np.float32)}, {}, r"the number of bits \[4.0, 5.0\], allowed one"),
         ({"b": scalar(64)}, {}, "64 bits, allowed 2 to 32"),
-        ({}, {"rounding_mode": "CEIL"}, "rounding_mode CEIL, allowed ROUND"),
+        ({"b": scalar(0.5)}, {}, "0.5 bits, allowed 1 to 32"),
+        ({}, {"rounding_mode": "NEAR"}, "rounding_mode NEAR, allowed ROUND, HALF_EVEN, CEIL"),
         ({}, {"mood": 3}, "attribute mood = 3 is not known"),
-        ({"s": np.ones((2, 3), np.float32)}, {}, r"scales of shape \[2, 3\], allowed those of one"),
+        ({"s": np.ones((2, 3), np.float32)}, {}, r"scales of shape \[2, 3\], .*, allowed scales"),
+        ({"z": np.arange(3.0, dtype=np.float32)}, {}, r"zero points of shape \[3\] .* of 'x'"),
+        (
+            {"s": np.ones((1, 3), np.float32)},
+            {"rounding_mode": "CEIL"},
+            "and rounding_mode CEIL of 'x', which is not constant",
+        ),
     ],
 )
 def test_what_an_operator_of_a_dialect_cannot_say(
