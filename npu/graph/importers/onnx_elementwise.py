@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from npu.graph.form import Element
 from npu.graph.importers.onnx_node import Mapping_, Node, mapped
 from npu.graph.importers.unmapped import UnmappedError
 from npu.graph.operations import TABLE, direct
@@ -193,4 +194,30 @@ def _clip(node: Node) -> None:
         low = -math.inf if math.isinf(high) else high
     if math.isnan(low) or math.isnan(high):
         raise UnmappedError("a bound is no number")
+    if node.type(node.input(0)).quantisation is not None:
+        node.give(_clipped_integers(node, low, high))
+        return
     node.give(node.add("clip", [node.input(0)], low=low, high=high))
+
+
+def _clipped_integers(node: Node, low: float, high: float) -> str:
+    """Clip integers with a scale: what QuantizeLinear has made, to fewer bits than it has."""
+    x, kind = node.input(0), node.type(node.input(0))
+    given, edge = kind.quantisation, np.iinfo(kind.element.dtype)
+    assert given is not None
+    scales = np.array(given.scales)
+    lows, highs = (
+        scales * (min(max(each, edge.min), edge.max) - given.zero) for each in (low, high)
+    )
+    made = node.build.producer(x)
+    real = (
+        node.build.value(made.inputs[0]) if made is not None and made.kind == "quantise" else None
+    )
+    if real is not None:
+        column = [-1 if axis == given.axis else 1 for axis in range(real.ndim)]
+        inside = np.clip(real, *(each.reshape(column) for each in (lows, highs)))
+        clipped = node.constant(inside.astype(np.float32), f"{node.name}.clipped")
+        return node.add("quantise", [clipped], result=kind)
+    if kind.element == Element.I32:  # whose reals are not exact
+        raise UnmappedError("clip of int32 with a scale is not mapped")
+    return node.in_reals("clip", [x], low=float(lows[0]), high=float(highs[0]))

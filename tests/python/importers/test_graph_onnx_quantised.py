@@ -311,3 +311,42 @@ def test_results_of_few_bits_are_refused() -> None:
     source.graph.output[0].name = "q"
     with pytest.raises(GraphError, match=r"'q' .*it makes int4 of 'few', allowed from 8 bits"):
         read(source)
+
+
+@pytest.mark.parametrize("bits", [2, 4, 7])
+@pytest.mark.parametrize("signed", [False, True])
+def test_integers_clipped_to_fewer_bits_are_the_chips(bits: int, signed: bool) -> None:
+    """QuantizeLinear, Clip, DequantizeLinear: weights with a scale per filter, activations."""
+    random, float_ = np.random.default_rng(bits), onnx.TensorProto.FLOAT
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    kind = np.int8 if signed else np.uint8
+    weights: dict[str, Any] = {
+        "w": random.standard_normal((6, 8)).astype(np.float32),
+        "ws": np.float32(0.5) ** random.integers(1, 4, 6).astype(np.float32),
+        "wz": np.zeros(6, np.int8),
+        "wl": np.array(1 - (1 << bits - 1), np.int8),
+        "wh": np.array((1 << bits - 1) - 1, np.int8),
+        "s": np.float32(0.25),
+        "z": np.array(0, kind),
+        "l": np.array(low, kind),
+        "h": np.array(high, kind),
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["w", "ws", "wz"], ["w1"], axis=0),
+        helper.make_node("Clip", ["w1", "wl", "wh"], ["w2"]),
+        helper.make_node("DequantizeLinear", ["w2", "ws", "wz"], ["w3"], axis=0),
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["x1"]),
+        helper.make_node("Clip", ["x1", "l", "h"], ["x2"]),
+        helper.make_node("DequantizeLinear", ["x2", "s", "z"], ["x3"]),
+        helper.make_node("Gemm", ["x3", "w3"], ["y"], transB=1),
+    ]
+    source = model(nodes, {"x": (float_, (3, 8))}, [("y", float_)], weights)
+    x = random.standard_normal((3, 8)).astype(np.float32) * 8
+    graph = compared(source, {"x": x})
+    assert "host" not in {one.kind for one in graph.operations}
+    assert Element.I8 in {one.type.element for one in graph.tensors.values() if one.constant}
+    prepared = prepare(read(source), samples={"x": x[None]})
+    (found,) = run(prepared, {"x": x}).values()
+    (wanted,) = evaluate(graph, {"x": x}).values()
+    np.testing.assert_allclose(found, wanted, atol=2e-4 * np.abs(wanted).max())
+    assert all(one.on_chip for one in prepared.operations if one.kind in ("matmul", "clip"))
