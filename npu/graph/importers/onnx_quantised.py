@@ -23,7 +23,7 @@ class GivenScales:
     """Scales and zero points as a file gives them.
 
     Attributes:
-        scales: positive.
+        scales: not negative; 0 only of constants, whose numbers are then 0.
         zeros: one, or one per index of the axis.
         axis: that they count if there are several.
         element: type of the zero points, None if none are given.
@@ -36,9 +36,11 @@ class GivenScales:
 
     @property
     def quantisation(self) -> Quantisation:
-        """The same with one zero point. Raises UnmappedError if they differ."""
+        """The same with one zero point. Raises UnmappedError if they differ, or a scale is 0."""
         if len(set(self.zeros)) > 1:
             raise UnmappedError("several zero points of what is not constant are not mapped")
+        if not all(self.scales):
+            raise UnmappedError("a scale of 0 of what is not constant is not mapped")
         return Quantisation(self.scales, self.zeros[0], self.axis if len(self.scales) > 1 else None)
 
 
@@ -53,7 +55,7 @@ def _parameters(node: Node, scale: int, zero: int, axis: int) -> GivenScales:
     if found.ndim > 1:
         raise UnmappedError("scales per block are not mapped")
     scales = tuple(float(one) for one in found.reshape(-1))
-    if not all(np.isfinite(one) and one > 0 for one in scales):
+    if not all(np.isfinite(one) and one >= 0 for one in scales):
         raise UnmappedError("a scale is not a positive number")
     return GivenScales(scales, zeros, axis, element)
 
@@ -72,6 +74,20 @@ def _centred(data: Array, given: GivenScales) -> tuple[Array, GivenScales]:
         if edge.min <= wide.min() and wide.max() <= edge.max:
             return wide.astype(dtype), replace(given, zeros=(0,))
     raise UnmappedError("integers less their zero points do not fit 32 bits")
+
+
+def _alive(data: Array, given: GivenScales) -> tuple[Array, GivenScales]:
+    """Make what a scale of 0 stands for zero points, which any other scale makes 0 as well."""
+    dead = np.array(given.scales) == 0
+    if not dead.any():
+        return data, given
+    if dead.size > 1:
+        axis = given.axis + data.ndim if given.axis < 0 else given.axis
+        if not 0 <= axis < data.ndim or data.shape[axis] != dead.size:
+            raise UnmappedError(f"{dead.size} scales do not fit {list(data.shape)}")
+        dead = dead.reshape([-1 if one == axis else 1 for one in range(data.ndim)])
+    data = np.where(dead, data.dtype.type(given.zeros[0]), data)
+    return data, replace(given, scales=tuple(one or 1.0 for one in given.scales))
 
 
 def _fitting(quantisation: Quantisation, kind: TensorType) -> Quantisation:
@@ -99,7 +115,7 @@ def dequantise(node: Node, x: str, given: GivenScales, part: str = "") -> str:
         raise UnmappedError(f"{x!r} is {kind.element}, mapped are {', '.join(_INTEGERS)}")
     data = node.build.value(x)
     if data is not None:
-        data, given = _centred(data, given)
+        data, given = _alive(*_centred(data, given))
     quantisation = _fitting(given.quantisation, kind)
     if data is not None:
         name = node.build.constant(data, f"{x}.integers", quantisation)

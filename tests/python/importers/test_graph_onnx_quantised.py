@@ -350,3 +350,32 @@ def test_integers_clipped_to_fewer_bits_are_the_chips(bits: int, signed: bool) -
     (wanted,) = evaluate(graph, {"x": x}).values()
     np.testing.assert_allclose(found, wanted, atol=2e-4 * np.abs(wanted).max())
     assert all(one.on_chip for one in prepared.operations if one.kind in ("matmul", "clip"))
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_scale_of_0_makes_zeros_of_constants(several: bool) -> None:
+    """As a quantiser gives it to a channel in which nothing is; the others are not touched."""
+    random, float_ = np.random.default_rng(1), onnx.TensorProto.FLOAT
+    scales = np.array([0.5, 0, 0.25] if several else 0, np.float32)
+    weights = {
+        "w": random.integers(-128, 128, (8, 3)).astype(np.int8),
+        "s": scales,
+        "z": np.full(scales.shape, 3, np.int8),
+    }
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s", "z"], ["r"], axis=1),
+        helper.make_node("MatMul", ["x", "r"], ["y"]),
+    ]
+    source = model(nodes, {"x": (float_, (4, 8))}, [("y", float_)], weights)
+    graph = compared(source, {"x": random.integers(-9, 9, (4, 8)).astype(np.float32)})
+    assert "host" not in {one.kind for one in graph.operations}
+
+
+def test_a_scale_of_0_of_what_is_not_constant_is_the_hosts() -> None:
+    """Nothing is quantised to it."""
+    float_ = onnx.TensorProto.FLOAT
+    nodes = [helper.make_node("DequantizeLinear", ["x", "s"], ["y"])]
+    source = model(nodes, {"x": (TYPES["int8"], (4,))}, [("y", float_)], {"s": np.float32(0)})
+    graph = read(source)
+    assert [one.kind for one in graph.operations] == ["host"]
+    assert evaluate(graph, {"x": np.arange(4, dtype=np.int8)})["y"].tolist() == [0] * 4
