@@ -285,7 +285,7 @@ class _Import:
             node, version = brought_forward(node, version, self.build)
         if self._folded(node, version):
             return
-        entry = None if standard(node.domain) else other_form(node, self.build)
+        entry = None if standard(node.domain) else other_form(node, version, self.build)
         if entry is not None:
             self._expanded(node, entry)
             return

@@ -16,8 +16,9 @@ from npu.graph.importers.onnx_load import LAST, needs, nodes_of, tensors_of
 from npu.graph.importers.onnx_node import element_of
 from npu.graph.importers.onnx_run import Runner, arrays, runner
 
-_MISJUDGED = ("STFT",)
-"""Whose results have other shapes than the inference of onnx says, which forgets a default."""
+_MISJUDGED = ("STFT", "MeanVarianceNormalization")
+"""Whose results have other shapes than the inference of onnx says, which forgets a default, or
+that have none there."""
 
 
 def payload(

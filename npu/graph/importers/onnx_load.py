@@ -290,6 +290,8 @@ def version_of(node: onnx.NodeProto, version: int) -> int | None:
 
 
 _HIDDEN = "a.dialect"
+_WEIGHTS_ARE_INPUTS = 3
+"""The last IR version whose weights are inputs as well; runtimes take those that are not."""
 
 
 def _check(model: onnx.ModelProto) -> None:
@@ -297,9 +299,12 @@ def _check(model: onnx.ModelProto) -> None:
 
     What is not of the version of the standard that the model names is the importer's affair, but
     for operators of later versions, which are looked at one by one. So are inputs and outputs
-    without a shape, and a graph without a name.
+    without a shape, a graph without a name, and weights of IR version 3 that are no inputs.
     """
     version, nameless = opset(model), model.graph.name == ""
+    written = model.ir_version
+    if written == _WEIGHTS_ARE_INPUTS:
+        model.ir_version = written + 1
     strange = [one for one in nodes_of(*model.graph.node) if version_of(one, version) != version]
     for one in strange:
         _check_later(one, version_of(one, version), model)
@@ -318,6 +323,7 @@ def _check(model: onnx.ModelProto) -> None:
     try:
         _checked(model)
     finally:
+        model.ir_version = written
         if nameless:
             model.graph.ClearField("name")
         for one, domain in zip(strange, domains, strict=True):

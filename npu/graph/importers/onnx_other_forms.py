@@ -10,16 +10,17 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from npu.graph.form import GraphError
+from npu.graph.form import Array, GraphError
 from npu.graph.importers.onnx_dialects import Entry, ForeignNode
 from npu.graph.importers.unmapped import UnmappedError
 
 
-def other_form(node: onnx.NodeProto, build: Any) -> Entry | None:  # noqa: ANN401
+def other_form(node: onnx.NodeProto, version: int, build: Any) -> Entry | None:  # noqa: ANN401
     """Return what puts other operators in the place of a node, None where it stays.
 
     Args:
         node: of the standard.
+        version: of its operator set.
         build: the graph so far.
     """
     said = {one.name: one for one in node.attribute}
@@ -27,6 +28,9 @@ def other_form(node: onnx.NodeProto, build: Any) -> Entry | None:  # noqa: ANN40
         return _batch_first
     if node.op_type == "BatchNormalization" and "training_mode" in said:
         return _of_batches if said["training_mode"].i else None
+    nothing = any(_is_empty(build.value(name)) for name in node.input)
+    if node.op_type == "Resize" and version >= _EITHER and nothing:
+        return _without_empty
     if node.op_type in _PRODUCTS:
         entry, right, places = _PRODUCTS[node.op_type]
         fixed = build.value(node.input[right]) is not None
@@ -39,6 +43,17 @@ def _many(node: onnx.NodeProto, places: tuple[int, ...], build: Any) -> bool:  #
     """Say whether an input of some places has several elements."""
     names = [node.input[place] for place in places if place < len(node.input)]
     return any(name and math.prod(build.shape(name)) > 1 for name in names)
+
+
+def _is_empty(value: Array | None) -> bool:
+    return value is not None and value.size == 0
+
+
+def _without_empty(one: ForeignNode) -> None:
+    """Leave away the region, scales or sizes that are given without an element."""
+    said = {name: one.attributes[name] for name in list(one.attributes)}
+    given = ["" if _is_empty(one.known(name)) else name for name in one.rest(0)]
+    one.become(one.operator, given, **said)
 
 
 def _batch_first(one: ForeignNode) -> None:
@@ -130,6 +145,8 @@ def _lying(one: ForeignNode, name: str, *, rows: bool) -> str:
     return one.add("Reshape", [name, one.constant(np.array([-1, 1], np.int64))])
 
 
+_EITHER = 13
+"""The first operator set whose Resize takes no scales beside sizes, not even empty ones."""
 _RECURRENT = ("RNN", "GRU", "LSTM")
 _PRODUCTS: dict[str, tuple[Entry, int, tuple[tuple[int, ...], ...]]] = {
     "MatMulInteger": (_integers, 1, ((2,), (), (3,))),

@@ -260,6 +260,16 @@ def test_what_a_file_need_not_say() -> None:
         read(source)
 
 
+def test_weights_of_the_third_version_need_not_be_inputs() -> None:
+    """Its text says that they are; runtimes take them as those of later versions."""
+    w = np.ones((3, 2), np.float32)
+    source = model(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])], {"x": (2, 3)}, ["y"], {"w": w}, 7
+    )
+    source.ir_version = 3
+    assert evaluate(read(source), {"x": w.T})["y"].tolist() == [[3, 3], [3, 3]]
+
+
 def test_the_standard_has_two_names() -> None:
     """One of them is empty; nodes, functions and imports may have either."""
     inside = [helper.make_node("Neg", ["a"], ["c"], domain="ai.onnx")]

@@ -197,3 +197,27 @@ def test_vectors_meet_constant_vectors_on_the_chip(operator: str) -> None:
     wanted = {"Add": x + held, "Sub": x - held, "Mul": x * held}[operator]
     found = run(graph, {"x": x})["y"]
     assert np.abs(found - wanted).max() <= 0.02 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("version", [11, 13, 18])
+@pytest.mark.parametrize("sizes", [False, True])
+def test_a_resize_may_have_scales_and_a_region_without_elements(sizes: bool, version: int) -> None:
+    """As exporters of the first sets write them, and onnxruntime takes them in all."""
+    x, nothing = random(1, 1, 2, 3, 4), np.zeros(0, np.float32)
+    held = {"roi": nothing, "scales": np.array([1, 1, 2, 2], np.float32)}
+    if sizes:
+        held |= {"scales": nothing, "sizes": np.array([1, 2, 6, 8])}
+    made = model("Resize", {"x": x}, held, ["y"], version, mode="linear")
+    session = onnxruntime.InferenceSession(made.SerializeToString())
+    (found,) = ours(made, {"x": x})
+    np.testing.assert_allclose(found, session.run(None, {"x": x})[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("version", [9, 13])
+def test_an_operator_whose_shape_onnx_does_not_infer(version: int) -> None:
+    """It is tried."""
+    x = random(1, 2, 3, 4, 5)
+    (found,) = ours(model("MeanVarianceNormalization", {"x": x}, {}, ["y"], version), {"x": x})
+    apart = x - x.mean((0, 2, 3), keepdims=True)
+    wanted = apart / np.sqrt((apart**2).mean((0, 2, 3), keepdims=True))
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
