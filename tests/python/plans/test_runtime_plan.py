@@ -113,7 +113,7 @@ def test_every_operation_has_a_place_and_a_reason() -> None:
     assert lines["y"].segment == 1
     assert lines["y.out"].bound == "host"
     assert all(one.reason for one in lines.values())
-    assert lines["c1"].macs < lines["c1"].cost.macs
+    assert lines["c1"].macs == lines["c1"].cost.macs  # whole windows without padding
 
 
 def test_words_belong_to_operations_up_to_the_last_that_works() -> None:
