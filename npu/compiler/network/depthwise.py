@@ -309,6 +309,11 @@ class DepthwiseKernel(Kernel):
         return self.filters.lines * len(self.weights)
 
     @property
+    def brief(self) -> bool:
+        """A pass takes little more than the pixels of a band."""
+        return True
+
+    @property
     def copies(self) -> int:
         """How often the shares stand in the stream."""
         return min(self.count, copies_ahead(self._share_bytes))

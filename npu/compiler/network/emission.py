@@ -8,15 +8,16 @@ results of chunk i - 1 are stored.
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from npu.compiler.emit import ELEMENTS, MemoryRows, SramMatrix, emit_load_rows, emit_store_rows
 from npu.compiler.errors import CompileError
 from npu.compiler.hazards import Footprint, block_words
-from npu.compiler.network.kernel import Kernel, copies_ahead, part_rows, row_part, row_pieces
+from npu.compiler.network.kernel import AHEAD, Kernel, copies_ahead, part_rows, row_part, row_pieces
 from npu.compiler.network.layout import StorageView
 from npu.compiler.program_builder import ProgramBuilder
 from npu.compiler.stream import ShareData, StreamWriter
@@ -62,12 +63,16 @@ class Addresses:
 
 @dataclass
 class Emission:
-    """Emits kernels into one program; the `Place` of all of them."""
+    """Emits kernels into one program; the `Place` of all of them.
+
+    `large` says that the program reads more of the stream than AHEAD.
+    """
 
     builder: ProgramBuilder
     addresses: Addresses
     stream: StreamWriter
     constants: Constants
+    large: bool
     kernel: Kernel = field(init=False)
     _shares: Mapping[str, ShareData] = field(init=False, default_factory=dict)
     _copies: dict[str, list[StreamShare]] = field(init=False, default_factory=dict)
@@ -167,7 +172,9 @@ class Emission:
     def share(self, name: str) -> StreamShare:
         """Return a share of the kernel, with the stream standing at it.
 
-        Shares stand in the stream in the order of their use, and as often as AHEAD has room for.
+        Shares stand in the stream in the order of their use. Where a seek throws away much that was
+        read ahead, or a chunk is too brief to wait for one, they do as often as AHEAD has room for.
+        In a small program they don't: copies that are read ahead delay the first load.
         """
         copies, data = self._copies[name], self._shares[name]
         turn = self._uses[name] % self._most_copies
@@ -184,6 +191,8 @@ class Emission:
     @property
     def _most_copies(self) -> int:
         """How often a share of the kernel may stand in the stream."""
+        if not (self.large or self.kernel.brief):
+            return 1
         return copies_ahead(sum(len(share.data) for share in self._shares.values()))
 
     def load(self, view: StorageView, address: int, pitch: int) -> None:
@@ -240,6 +249,12 @@ _ROWS = 0xE000
 """Rows that one instruction loads."""
 _PIECE = 0xE000
 """Bytes of a constant that one instruction loads."""
+
+
+def is_large(kernels: Iterable[Kernel]) -> bool:
+    """Whether the shares of a program's kernels are more than AHEAD, each of them once."""
+    sizes = (len(share.data) for kernel in kernels for share in kernel.shares.values())
+    return any(total > AHEAD for total in itertools.accumulate(sizes))
 
 
 def _dense(part: StorageView, address: int) -> SramMatrix:

@@ -190,6 +190,11 @@ class Kernel:
         """Pieces of the stream by name."""
         return {}
 
+    @property
+    def brief(self) -> bool:
+        """Whether a chunk takes less time than the stream takes to begin elsewhere."""
+        return False
+
     # What the kernel emits ----------------------------------------------------------------------
 
     def begin(self, place: KernelPlace) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ import numpy as np
 from npu.asm.program import Program
 from npu.compiler.errors import CompileError
 from npu.compiler.network.aliasing import laid, lay_out
-from npu.compiler.network.emission import Addresses, Constants, Emission
+from npu.compiler.network.emission import Addresses, Constants, Emission, is_large
 from npu.compiler.network.kernel import MisfitError
 from npu.compiler.network.layout import Layout, StorageView
 from npu.compiler.network.lowering import lower, move_to_host
@@ -312,7 +313,8 @@ class _Compilation:
     ) -> Segment:
         builder = ProgramBuilder(self.limits)
         addresses = Addresses(residence.sram, memory, constants)
-        emission = Emission(builder, addresses, self._stream, self._constants)
+        large = is_large(itertools.chain.from_iterable(residence.kernels))
+        emission = Emission(builder, addresses, self._stream, self._constants, large)
         first_word = {}
         made = {name for one in group for name in one.outputs}
         missing = {

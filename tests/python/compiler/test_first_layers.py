@@ -10,6 +10,7 @@ from golden.graph import run
 from npu.compiler.network import compile_network
 from npu.graph.form import Element
 from spec.isa.operands import Limits
+from tb.benchmarks.network_benchmarks import three_operations
 from tests.python.compiler.given_convolutions import GivenConvolution as Conv
 from tests.python.compiler.given_convolutions import integers
 from tests.python.compiler.network_runs import run_compiled
@@ -55,16 +56,18 @@ def test_a_first_layer_is_what_golden_says(name: str) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize(("filters", "seeks"), [(16, 0), (256, 7)])
-def test_weights_stand_in_the_stream_in_the_order_of_their_use(filters: int, seeks: int) -> None:
-    """Eight chunks take them one behind the other; 16 KiB of them have no room twice."""
-    case = Conv((1, 32, 32, 64), (1, 1), pads=(0, 0, 0, 0), filters=filters)
-    graph = case.graph()
-    inputs, network = integers(graph), compile_network(graph)
+@pytest.mark.parametrize(("channels", "copies"), [(48, 6), (32, 1)])
+def test_weights_stand_in_the_stream_in_the_order_of_their_use(channels: int, copies: int) -> None:
+    """Of eight chunks six find their own 2.6 KB behind a layer of 21 KB; small programs seek."""
+    graph = three_operations(64, channels, np.random.default_rng(1))
+    network = compile_network(graph)
     text = "".join(one.text for one in network.segments)
-    assert text.count("GEMM") == 8
-    assert text.count("SET STREAM") == seeks
+    first, last = text[: text.index("; pool")], text[text.index("; last") :]
+    assert first.count("SET STREAM") == first.count("GEMM") - 1 > 5, "nothing has room twice"
     shares = [one.name for one in network.shares]
-    assert len(set(shares)) == len(shares) == (1 if seeks else 8)
+    assert len(set(shares)) == len(shares) == 1 + copies
+    assert last.count("GEMM") == 8
+    assert last.count("SET STREAM") == (2 if copies > 1 else 7), "back to the first copy, and END's"
+    inputs = {"x": np.random.default_rng(2).integers(-128, 128, (1, 64, 64, channels), np.int8)}
     found = run_compiled(network, inputs).outputs["y"]
     np.testing.assert_array_equal(found, run(graph, inputs)["y"])
