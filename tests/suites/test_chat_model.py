@@ -28,7 +28,7 @@ from weights.sink import behind_sink
 from weights.tokenizer import load_tokenizer
 
 NIGHTLY = "NIGHTLY" in os.environ
-QUESTION, ANSWER = "What is the capital of France?", "The capital of France is Paris."
+QUESTION, ANSWER = "What is the capital of Japan?", "The capital of Japan is Tokyo."
 LONGER = {"int8": "Name three colours.", "int4g32": "Explain how a bicycle works."}
 """Questions that take more than 32 tokens to answer; 33 and 35 with the chat template."""
 FORMATS = ("int8", "int4g32") if NIGHTLY else ("int8",)
