@@ -48,6 +48,7 @@ def load(source: Any) -> tuple[onnx.ModelProto, str]:  # noqa: ANN401
             _inside(tensor, folder)
         _call_it_one_name(model)
         if model.functions:
+            _give_defaults(model)
             model = inliner.inline_local_functions(model)
         _sort(model.graph)
         _check(model)
@@ -80,6 +81,18 @@ def _call_it_one_name(model: onnx.ModelProto) -> None:
             raise GraphError(f"domain {one.domain!r}, allowed text in UTF-8")
         if one.domain == "ai.onnx":
             one.domain = ""
+
+
+def _give_defaults(model: onnx.ModelProto) -> None:
+    """Give calls of functions the attributes that they leave to defaults: onnx inlines none."""
+    defaults = {
+        (one.domain, one.name, one.overload): one.attribute_proto for one in model.functions
+    }
+    inside = [node for function in model.functions for node in function.node]
+    for node in nodes_of(*model.graph.node, *inside):
+        given = {one.name for one in node.attribute}
+        known = defaults.get((node.domain, node.op_type, node.overload), ())
+        node.attribute.extend(one for one in known if one.name not in given)
 
 
 def opset(model: onnx.ModelProto) -> int:

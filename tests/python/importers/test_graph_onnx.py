@@ -246,6 +246,28 @@ def test_functions_are_inlined() -> None:
     assert [one.kind for one in graph.operations] == ["mul", "table"]
 
 
+def test_functions_know_what_their_attributes_are_by_default() -> None:
+    """Where a call says nothing else, in the graph or in another function."""
+    leaky = helper.make_node("LeakyRelu", ["a"], ["b"])
+    leaky.attribute.add(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT)
+    sets = [helper.make_opsetid("", 21), helper.make_opsetid("own", 1)]
+    default = [helper.make_attribute("slope", 0.75)]
+    inner = helper.make_function(
+        "own", "leaky", ["a"], ["b"], [leaky], sets, attribute_protos=default
+    )
+    call = helper.make_node("leaky", ["a"], ["b"], domain="own")
+    outer = helper.make_function("own", "outer", ["a"], ["b"], [call], sets)
+    nodes = [
+        helper.make_node("leaky", ["x"], ["y"], domain="own"),
+        helper.make_node("leaky", ["x"], ["given"], domain="own", slope=0.5),
+        helper.make_node("outer", ["x"], ["deeper"], domain="own"),
+    ]
+    names = ["y", "given", "deeper"]
+    source = model(nodes, {"x": (2,)}, names, functions=[inner, outer], imports=sets[1:])
+    found = evaluate(read(source), {"x": np.array([-4, 4], np.float32)})
+    assert [found[name].tolist() for name in names] == [[-3, 4], [-2, 4], [-3, 4]]
+
+
 def test_what_a_file_need_not_say() -> None:
     """The name of the graph, types and shapes of outputs; the shape of an input is asked for."""
     source = model([helper.make_node("Relu", ["x"], ["y"])], {"x": (2, 3)}, ["y"])
