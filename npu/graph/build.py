@@ -27,6 +27,8 @@ from npu.graph.operations.base import ATTRIBUTE_TYPES, LISTS
 
 # What moves integers or chooses among them keeps what they stand for.
 SHARING = with_trait(Trait.SHARES)
+CALLED = 1 << 15
+"""Operations that calls and loops of a file may stand for: a few of them can mean endless ones."""
 
 
 class Builder:
@@ -40,6 +42,17 @@ class Builder:
         self.operations: list[Operation] = []
         self._names = Names(())
         self._operation_names = Names(())
+        self._called = 0
+
+    def called(self) -> None:
+        """Count an operation inside a call or a loop, also one that is taken back.
+
+        Raises:
+            GraphError: there are more than a file may have.
+        """
+        self._called += 1
+        if self._called > CALLED:
+            raise GraphError(f"calls and loops stand for more than {CALLED:,} operations")
 
     def reserve(self, names: Iterable[str]) -> None:
         """Keep names for tensors of the user's file: `fresh` does not give them away."""

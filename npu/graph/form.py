@@ -281,13 +281,15 @@ class Names:
     def __init__(self, taken: Iterable[str]) -> None:
         """Take the names that exist."""
         self._taken = set(taken)
+        self._last: dict[str, int] = {}  # number given to a wish; all below it are taken
 
     def fresh(self, wish: str) -> str:
         """Return the wish, or the wish with a number behind it."""
-        name, number = wish, 1
+        name, number = wish, self._last.get(wish, 1)
         while name in self._taken:
             number += 1
             name = f"{wish}.{number}"
+        self._last[wish] = number
         self._taken.add(name)
         return name
 

@@ -13,9 +13,12 @@ import numpy as np
 import onnx
 from onnx import checker, inliner, numpy_helper
 
+from npu.graph.build import CALLED
 from npu.graph.form import Array, GraphError
 
 FIRST, LAST = 1, 28
+_DEEPEST = 64
+"""How deep functions may call one another."""
 
 
 def load(source: Any) -> tuple[onnx.ModelProto, str]:  # noqa: ANN401
@@ -49,6 +52,7 @@ def load(source: Any) -> tuple[onnx.ModelProto, str]:  # noqa: ANN401
         _call_it_one_name(model)
         if model.functions:
             _give_defaults(model)
+            _count_calls(model)
             model = inliner.inline_local_functions(model)
         _sort(model.graph)
         _check(model)
@@ -93,6 +97,35 @@ def _give_defaults(model: onnx.ModelProto) -> None:
         given = {one.name for one in node.attribute}
         known = defaults.get((node.domain, node.op_type, node.overload), ())
         node.attribute.extend(one for one in known if one.name not in given)
+
+
+def _count_calls(model: onnx.ModelProto) -> None:
+    """Raise GraphError if functions call themselves, or stand for too many nodes."""
+    functions = {(one.domain, one.name, one.overload): one for one in model.functions}
+    sizes: dict[tuple[str, str, str], int] = {}
+    open_ones: dict[tuple[str, str, str], None] = {}
+
+    def size(nodes: Iterable[onnx.NodeProto]) -> int:
+        total = 0
+        for node in nodes_of(*nodes):
+            key = node.domain, node.op_type, node.overload
+            if key in open_ones or (key in functions and len(open_ones) == _DEEPEST):
+                raise GraphError(
+                    f"function {node.op_type!r} of domain {node.domain!r}: it calls itself, or is "
+                    f"more than {_DEEPEST} deep"
+                )
+            if key in functions and key not in sizes:
+                open_ones[key] = None
+                sizes[key] = size(functions[key].node)
+                del open_ones[key]
+            total += sizes.get(key, 0) + 1
+        return total
+
+    within = size(model.graph.node) - sum(1 for _ in nodes_of(*model.graph.node))
+    if within > CALLED:
+        raise GraphError(
+            f"calls of functions stand for {within:,} operations, allowed up to {CALLED:,}"
+        )
 
 
 def opset(model: onnx.ModelProto) -> int:

@@ -108,6 +108,7 @@ def _inside(
     for one in body.node:
         names |= {each: build.fresh(f"{prefix}.{each}") for each in one.output if each}
     for one in body.node:
+        build.called()
         add(renamed(one, names, prefix))
     return [names.get(one.name, one.name) for one in body.output]
 

@@ -116,6 +116,8 @@ class ModuleReader:
         return self._values[value]
 
     def _read(self, operation: Any) -> None:  # noqa: ANN401
+        if self._depth > 1:
+            self.build.called()
         wish = _wish(operation)
         inputs = tuple(self._values[value] for value in operation.operands)
         if operation.name in ("func.call", "call"):

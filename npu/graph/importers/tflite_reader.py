@@ -370,6 +370,8 @@ class ModelReader:
         """Map all operators."""
         for place, operator in enumerate(self.model.operators):
             node = TfliteNode(self, operator, place)
+            if self.depth:
+                self.build.called()
             if operator.name not in self._handlers:
                 raise node.error(
                     "no counterpart among the operations of a graph, allowed "

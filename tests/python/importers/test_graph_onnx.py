@@ -268,6 +268,29 @@ def test_functions_know_what_their_attributes_are_by_default() -> None:
     assert [found[name].tolist() for name in names] == [[-3, 4], [-2, 4], [-3, 4]]
 
 
+def test_calls_of_functions_end() -> None:
+    """Each calls the next twice, or one calls itself."""
+    sets = [helper.make_opsetid("", 21), helper.make_opsetid("own", 1)]
+
+    def calling(name: str, called: str) -> onnx.FunctionProto:
+        ends = [("a", "b"), ("b", "c")]
+        nodes = [helper.make_node(called, [x], [y], domain="own") for x, y in ends]
+        return helper.make_function("own", name, ["a"], ["c"], nodes, sets)
+
+    last = helper.make_function(
+        "own", "f30", ["a"], ["c"], [helper.make_node("Neg", "a", "c")], sets
+    )
+    many = [*(calling(f"f{one}", f"f{one + 1}") for one in range(30)), last]
+    node = helper.make_node("f0", ["x"], ["y"], domain="own")
+    for functions, text in (
+        (many, r"calls of functions stand for [0-9,]{13} operations, allowed up to 32,768"),
+        ([calling("f0", "f0")], "'f0' of domain 'own': it calls itself"),
+    ):
+        source = model([node], {"x": (2,)}, ["y"], functions=functions, imports=sets[1:])
+        with pytest.raises(GraphError, match=text):
+            read(source)
+
+
 def test_what_a_file_need_not_say() -> None:
     """The name of the graph, types and shapes of outputs; the shape of an input is asked for."""
     source = model([helper.make_node("Relu", ["x"], ["y"])], {"x": (2, 3)}, ["y"])

@@ -504,3 +504,18 @@ def test_calls_of_another_library_are_refused_by_name(function: Function) -> Non
     with pytest.raises(GraphError, match=r'custom_call "lapack_[a-z_]+", allowed') as caught:
         stablehlo.from_jax(function, [normal(4, 3, 3)])
     assert "\n" not in str(caught.value)
+
+
+def test_calls_end() -> None:
+    """Each function calls the next twice."""
+    kind = "(tensor<2xf32>) -> tensor<2xf32>"
+    lines = ["module {"]
+    for one in range(30):
+        head = "public @main" if not one else f"private @f{one}"
+        lines += [f"func.func {head}(%a: tensor<2xf32>) -> tensor<2xf32> {{"]
+        lines += [f"%0 = call @f{one + 1}(%a) : {kind}", f"%1 = call @f{one + 1}(%0) : {kind}"]
+        lines += ["return %1 : tensor<2xf32> }"]
+    lines += ["func.func private @f30(%a: tensor<2xf32>) -> tensor<2xf32> {"]
+    lines += ["return %a : tensor<2xf32> }", "}"]
+    with pytest.raises(GraphError, match="calls and loops stand for more than 32,768 operations"):
+        stablehlo.read("\n".join(lines))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -163,3 +165,19 @@ def test_constants_leave_nothing_else() -> None:
     }
     assert kinds["RANGE"] == ["add"] and kinds["BROADCAST_ARGS"] == ["expand"]
     assert kinds["WHERE"][-1] == "gather"
+
+
+def test_calls_end() -> None:
+    """Each subgraph calls the next nine times."""
+    levels = []
+    for level in range(7):
+        writer = Writer()
+        places = [writer.tensor(f"t{one}", (2,)) for one in range(10)]
+        for one, after in pairwise(places):
+            name = "CALL" if level < 6 else "NEG"
+            options = {"subgraph": level + 1} if level < 6 else {}
+            writer.operator(name, (one,), (after,), **options)
+        levels.append((writer, (places[0],), (places[-1],)))
+    (main, *ends), *below = levels
+    with pytest.raises(GraphError, match="calls and loops stand for more than 32,768 operations"):
+        tflite_file.read(main.write(*ends, below=below))
