@@ -45,6 +45,8 @@ _CALLS = 1 << 12
 """Of functions inside an operation."""
 _INNER, _MANY = 64, 1 << 22
 """Elements that an operation may make inside: so many times its own, and as many besides."""
+_OPEN = frozenset({"stablehlo.while", "stablehlo.case", "stablehlo.if"})
+"""Operations whose regions may read values from outside."""
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _TYPE = re.compile(r"tensor<((?:[0-9]+x)*)([a-z0-9]+|complex<f(?:32|64)>)>")
 
@@ -53,7 +55,8 @@ def opaque(step: Step, reason: str) -> tuple[str, ...]:
     """Make an operation `host` of one of StableHLO, with all that its regions use."""
     if not step.results:
         raise step.error("no result, allowed operations with results")
-    outer = captured(step.operation)
+    inside = _constants(step.operation)
+    outer = [value for value in captured(step.operation) if value not in inside]
     given = [*step.operation.operands, *outer]
     try:
         module = _module(step.operation, given, functions(step.reader.module))
@@ -95,6 +98,14 @@ def captured(operation: Any) -> list[Any]:  # noqa: ANN401
     return found
 
 
+def _constants(operation: Any) -> list[Any]:  # noqa: ANN401
+    """Return the constants of `captured` that have to stand in the regions: XLA takes no others."""
+    if operation.name in _OPEN:
+        return []
+    owners = ((value, value.owner) for value in captured(operation))
+    return [v for v, one in owners if getattr(one, "name", "") == "stablehlo.constant"]
+
+
 def _module(
     operation: Any,  # noqa: ANN401
     given: Sequence[Any],
@@ -120,6 +131,7 @@ def _module(
                 arguments, count = list(main.arguments), len(operation.operands)
                 outer = zip(given[count:], arguments[count:], strict=True)
                 copy = _copied(operation, dict(outer))
+                _enclose(copy, _constants(operation))
                 for index in range(count):
                     copy.operands[index] = arguments[index]
                 func.ReturnOp(list(copy.results))
@@ -139,6 +151,23 @@ def _copied(operation: Any, fresh: dict[Any, Any]) -> Any:  # noqa: ANN401
             if value in fresh:
                 one.operands[index] = fresh[value]
     return copy
+
+
+def _enclose(operation: Any, constants: Sequence[Any]) -> None:  # noqa: ANN401
+    """Put constants from outside into the regions that use them."""
+    from jaxlib.mlir import ir
+
+    for region in operation.regions:
+        for block in region.blocks:
+            inner = [op.operation for op in block.operations]
+            inner += [each for one in inner for each in _inner(one)]
+            for value in constants:
+                uses = [(o, i) for o in inner for i, v in enumerate(o.operands) if v == value]
+                if uses:
+                    with ir.InsertionPoint.at_block_begin(block):
+                        made = value.owner.clone().results[0]
+                    for one, index in uses:
+                        one.operands[index] = made
 
 
 def _inline(operation: Any, called: dict[str, Any]) -> None:  # noqa: ANN401

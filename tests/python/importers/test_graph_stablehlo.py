@@ -442,6 +442,13 @@ def test_loops_sorts_and_special_functions_run_on_the_host() -> None:
     assert "host" in kinds(graph)
 
 
+def test_exported_regions_have_their_constants() -> None:
+    """An export has the constants of a comparison in front of it, where XLA does not look."""
+    exported = jax.export.export(jax.jit(lambda x: jnp.sort(x, axis=1)))(X[0, 0])
+    found = evaluate(stablehlo.read(exported), {"x": X[0, 0]})
+    np.testing.assert_array_equal(next(iter(found.values())), np.sort(X[0, 0], axis=1))
+
+
 def test_numbers_of_64_bits_stay_so_on_the_host() -> None:
     """Whether jax is set to them or not."""
     text = """module { func.func @main(%a: tensor<2xi64>, %b: tensor<2xf64>) ->
