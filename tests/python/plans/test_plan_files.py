@@ -169,7 +169,7 @@ def _json(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
         (_json(lambda r: r["tensors"][0].update(scale=1e999)), r"tensors\[0\].scale: given inf"),
         (
             _json(lambda r: r["segments"][1].update(stream_bytes=1 << 20)),
-            r"segments\[1\].stream_bytes: given 1048576, allowed 1792",
+            r"segments\[1\].stream_bytes: given 1048576, allowed 1280",
         ),
         (
             _json(lambda r: r["batches"].append([0, 1, 0, 1])),
