@@ -118,14 +118,14 @@ def test_runs_of_different_models_are_merged(tmp_path: Path) -> None:
 
 
 def test_a_thousand_runs_are_merged_in_seconds() -> None:
-    """With as many points as the chip has: 0.1 s on one core."""
+    """With as many points as the chip has: 0.1 s of one core."""
     points = tuple(Point("rtl/a.sv", line, 1, "line", "a", "block") for line in range(1, 3201))
     table = Table(points, tuple((point.line,) for point in points))
     draw = np.random.default_rng(1)
     kept = [Points(table, draw.integers(0, 3, 3200) * 1000).encode() for _ in range(10)] * 100
-    begun = time.monotonic()
+    begun = time.process_time()
     whole = merge(Points.decode(run, table) for run in kept)
-    assert time.monotonic() - begun < 3.0
+    assert time.process_time() - begun < 3.0
     assert whole.counts.sum() == 100 * sum(Points.decode(r, table).counts.sum() for r in kept[:10])
 
 
