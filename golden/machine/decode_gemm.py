@@ -11,7 +11,7 @@ from golden.machine.operands import Lines, Matrix, Operand, Tiles, block, up
 from golden.machine.operations import Dropped, GemmOperation, QForm, element_bytes
 from golden.machine.state import ChipConfig
 from spec.isa import (
-    DEPTHWISE_LINES,
+    GEMM_LINES,
     DEPTHWISE_TAPS,
     LINE,
     MULT_MAX,
@@ -271,7 +271,7 @@ def _dimensions(at: Dispatch, mode: _Mode) -> tuple[Dimension, Dimension, Dimens
     require_dimension(not mode.argmax or word.m == 1)
     if mode.depthwise:
         edge = at.config.tile
-        require_dimension(word.k % edge == 0 and word.k <= DEPTHWISE_LINES * edge)
+        require_dimension(word.k % edge == 0 and word.k <= GEMM_LINES * edge)
     return m, n, k
 
 

@@ -129,7 +129,7 @@ module npu_legal_gemm
     bad_dim_o |= wide && mode.out == GemmOutInt32 && dynamic_m;
     bad_dim_o |= mode.argmax && word_i.m != 16'd1;
     bad_dim_o |= depthwise && !(word_i.k inside {
-        16'(Edge), 16'(2 * Edge), 16'(3 * Edge), 16'(DepthwiseLines * Edge)});
+        16'(Edge), 16'(2 * Edge), 16'(3 * Edge), 16'(GemmLines * Edge)});
   end
 
   // ---------------------------------------------------------------------------------------------

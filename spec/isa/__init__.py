@@ -4,7 +4,7 @@
 from spec.isa.fields import BitField, FieldInfo, Mode, OpcodeInfo, SetRegInfo, VecOpInfo
 from spec.isa.generated import (
     BARRIER_MOST,
-    DEPTHWISE_LINES,
+    GEMM_LINES,
     DEPTHWISE_TAPS,
     DYNAMIC,
     ISA_VERSION,
@@ -41,7 +41,7 @@ from spec.isa.report import ErrorReport
 
 __all__ = [
     "BARRIER_MOST",
-    "DEPTHWISE_LINES",
+    "GEMM_LINES",
     "DEPTHWISE_TAPS",
     "DYNAMIC",
     "ISA_VERSION",

@@ -23,8 +23,8 @@ SHIFT_MAX = 63
 """Largest shift."""
 DEPTHWISE_TAPS = 4
 """Neighbouring rows of A that a row of a depthwise GEMM multiplies, in each of its lines."""
-DEPTHWISE_LINES = 4
-"""Largest number of lines of a depthwise GEMM."""
+GEMM_LINES = 4
+"""Largest number of lines of A."""
 BARRIER_MOST = 4
 """Largest n of BARRIER."""
 
@@ -280,7 +280,7 @@ OPCODES: dict[Opcode, OpcodeInfo] = {
         flags={"TRANSPOSE_B": 0, "GROUP_LOW": 0, "BIAS_EN": 1, "REQUANT": 2, "RELU": 3, "GROUP_HIGH": 4, "ACCUMULATE": 5, "MODE": 6},
         imm={"a_type": BitField("a_type", 0, 2, GemmA), "b_form": BitField("b_form", 2, 2, GemmB), "fmt": BitField("fmt", 4, 3), "q": BitField("q", 7, 2, GemmQ), "activation": BitField("activation", 9, 1), "out": BitField("out", 10, 2, GemmOut), "op": BitField("op", 12, 2, GemmOp), "argmax": BitField("argmax", 14, 1), "depthwise": BitField("depthwise", 15, 1)},
         imm_alt={"scale": BitField("scale", 0, 8), "shift": BitField("shift", 8, 8)},
-        prefix=("cp", "ap", "bp", "d", "dp", "base", "mul", "sums", "sh"),
+        prefix=("cp", "ap", "bp", "d", "lines", "dp", "base", "mul", "sums", "sh"),
         spare=0x00000000000000000000000000008000,
     ),
     Opcode.VEC: OpcodeInfo(
@@ -435,6 +435,7 @@ PREFIX_FIELDS: dict[str, str] = {
     "ap": "src0",
     "bp": "src1",
     "d": "m",
+    "lines": "m",
     "dp": "n",
     "base": "k",
     "mul": "imm",

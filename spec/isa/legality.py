@@ -12,7 +12,7 @@ from spec.isa.fields import WORD_FIELDS, OpcodeInfo, VecOpInfo
 from spec.isa.gemm import GemmForm
 from spec.isa.generated import (
     BARRIER_MOST,
-    DEPTHWISE_LINES,
+    GEMM_LINES,
     DYNAMIC,
     MULT_MAX,
     OPCODES,
@@ -353,7 +353,7 @@ def _gemm_dimensions(word: Instruction, limits: Limits) -> None:
         _dimension(not is_dynamic(word.n), "dynamic N with q=ch")
     _dimension(not form.argmax or word.m == 1, f"M={word.m}: argmax takes one row")
     if form.depthwise:
-        edge, most = limits.edge, DEPTHWISE_LINES * limits.edge
+        edge, most = limits.edge, GEMM_LINES * limits.edge
         _dimension(
             word.k % edge == 0 and word.k <= most,
             f"K={word.k}: depthwise takes multiples of {edge} up to {most}",

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from golden import formats
 from npu.compiler.weight_tiles import plain_bytes
 from spec.isa import (
-    DEPTHWISE_LINES,
+    GEMM_LINES,
     DEPTHWISE_TAPS,
     WORD,
     Flag,
@@ -163,7 +163,7 @@ def fitting(shape: GemmSize, mode: GemmMode, edge: int) -> GemmSize:
     """Return the shape with an inner length that the mode takes: depthwise one to four tiles."""
     if not mode.depthwise:
         return shape
-    return replace(shape, k=edge * (1 + shape.k % DEPTHWISE_LINES))
+    return replace(shape, k=edge * (1 + shape.k % GEMM_LINES))
 
 
 def _beats(

@@ -9,7 +9,7 @@ from functools import partial
 import cocotb
 import numpy as np
 
-from spec.isa import DEPTHWISE_LINES, GemmA, GemmB, GemmOp, GemmOut, GemmQ, Opcode
+from spec.isa import GEMM_LINES, GemmA, GemmB, GemmOp, GemmOut, GemmQ, Opcode
 from tb.bench.dut import Dut
 from tb.stimulus.engine_cases import gemm_of, shapes
 from tb.stimulus.gemm_cases import GemmMode, GemmSize, argmax_mode, build, classic, gemm
@@ -62,7 +62,7 @@ async def unit_gemm_shapes(dut: Dut) -> None:
 async def unit_gemm_depthwise(dut: Dut) -> None:
     """Exact sums of one to four lines in every shape class; between them B and A as usual."""
     makers: list[Generator] = []
-    for turn, shape in enumerate(shapes(EDGE) * DEPTHWISE_LINES):
+    for turn, shape in enumerate(shapes(EDGE) * GEMM_LINES):
         mode = replace(PLAIN, a_type=GemmA(turn % 2), b_form=GemmB.STREAM, depthwise=True)
         lines = turn // len(shapes(EDGE)) + 1
         makers.append(partial(build, shape=replace(shape, k=lines * EDGE), mode=mode, edge=EDGE))

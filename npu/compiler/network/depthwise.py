@@ -31,7 +31,7 @@ from npu.compiler.network.linear import Wide, summands
 from npu.compiler.stream import ShareData, weight_share
 from npu.graph.form import Element, Operation
 from npu.graph.weight_rows import encoding_of
-from spec.isa import DEPTHWISE_LINES, DEPTHWISE_TAPS
+from spec.isa import GEMM_LINES, DEPTHWISE_TAPS
 from spec.isa.operands import up
 from weights.formats.codes import codes_of
 from weights.formats.recipe import INT8, Encoding
@@ -76,11 +76,11 @@ def filters_of(weight: Wide, window: MovingWindow, line: int) -> Filters | None:
     if height == 1 or (width == 1 and line == 1):
         count, apart = (width, across) if height == 1 else (height, down)
         row = weight.reshape(count, channels)
-        if count <= DEPTHWISE_LINES and apart >= DEPTHWISE_TAPS:
+        if count <= GEMM_LINES and apart >= DEPTHWISE_TAPS:
             return Filters(apart, _spread(row[:, None], 1))
         taps = _spread(row[None], apart).reshape(-1, DEPTHWISE_TAPS, channels)
-        return Filters(DEPTHWISE_TAPS, taps) if taps.shape[0] <= DEPTHWISE_LINES else None
-    if height > DEPTHWISE_LINES or window.span[1] > DEPTHWISE_TAPS:
+        return Filters(DEPTHWISE_TAPS, taps) if taps.shape[0] <= GEMM_LINES else None
+    if height > GEMM_LINES or window.span[1] > DEPTHWISE_TAPS:
         return None
     return Filters(down * line, _spread(weight, across))
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from npu.asm import assemble
 from spec.isa import (
-    DEPTHWISE_LINES,
+    GEMM_LINES,
     WORD,
     GemmA,
     GemmB,
@@ -138,7 +138,7 @@ async def test_gemm_depthwise(dut: Dut) -> None:
         if turn % 3 == 1 and bench.config.narrow_formats:
             sums = replace(sums, fmt=WeightFormat.INT4G, group=WeightGroup.G64)
         mode = drawn if turn % 3 == 0 else replace(sums, depthwise=True)
-        shape = GemmSize(m, turn, edge * (turn // 2 % DEPTHWISE_LINES + 1))
+        shape = GemmSize(m, turn, edge * (turn // 2 % GEMM_LINES + 1))
         generators.append(partial(build, shape=shape, mode=mode, edge=edge))
     program, stream = build_program(bench, generators)
     execution = await bench.execute(program, stream, limit=1_000_000)

@@ -12,7 +12,7 @@ ISA = {
     "constants": """
         WORD 16, LINE 64, TABLE_BYTES 256, DYNAMIC 0xF000 in 16 bits, MULT_MAX 0x7FFF in 16 bits
         SHIFT_MAX 63 in 8 bits, BARRIER_MOST 4 in 16 bits
-        DEPTHWISE_TAPS 4 in 16 bits, DEPTHWISE_LINES 4 in 16 bits
+        DEPTHWISE_TAPS 4 in 16 bits, GEMM_LINES 4 in 16 bits
     """,
     "instruction word": """
         opcode 7:0, flags 15:8, dst 31:16, src0 47:32, src1 63:48, m 79:64, n 95:80, k 111:96
