@@ -11,8 +11,8 @@ from golden.machine.operands import Lines, Matrix, Operand, Tiles, block, up
 from golden.machine.operations import Dropped, GemmOperation, QForm, element_bytes
 from golden.machine.state import ChipConfig
 from spec.isa import (
-    GEMM_LINES,
     DEPTHWISE_TAPS,
+    GEMM_LINES,
     LINE,
     MULT_MAX,
     SHIFT_MAX,
@@ -68,6 +68,11 @@ class _Mode:
 
 def _flag(word: Instruction, flag: Flag) -> bool:
     return bool(word.flags >> flag & 1)
+
+
+def _in_lines(at: Dispatch, mode: _Mode) -> bool:
+    """Whether the prefix's place of D cuts the rows of A into lines."""
+    return mode.stream and not mode.depthwise and at.prefix.d != 0
 
 
 def _plain_mode(word: Instruction) -> _Mode:
@@ -128,6 +133,9 @@ def _check_prefix(at: Dispatch, mode: _Mode) -> None:
         used.append("cp")
     if mode.b_form == GemmB.ROW_MAJOR or mode.depthwise:
         used.append("bp")
+    if _in_lines(at, mode):
+        require(at.prefix.lines > 1 and at.prefix.bp != 0)
+        used += ["bp", "d"]
     if _flag(at.word, Flag.ACCUMULATE) or mode.combine is not GemmOp.NONE:
         used += ["dp"] if mode.stream else ["d", "dp"]
     if mode.q is QForm.PREFIX or mode.combine is GemmOp.MUL:
@@ -158,7 +166,8 @@ def _share(mode: _Mode, n: int, k: int, edge: int) -> int:
 class _OperandLayout:
     """Where the operands of a GEMM begin and their pitches in bytes, 0 where there is none.
 
-    The pitch of B is that of A's lines in a depthwise GEMM.
+    The pitch of B is that of A's lines where A is in lines or the GEMM depthwise. `lines`: number
+    and bytes of the lines of a row of A, None for whole rows.
     """
 
     word: Instruction
@@ -171,6 +180,7 @@ class _OperandLayout:
     a_pitch: int
     b_pitch: int
     d_pitch: int
+    lines: tuple[int, int] | None
 
     def place(
         self, m: int, n: int, k: int
@@ -200,6 +210,9 @@ class _OperandLayout:
             rows, lines = m + DEPTHWISE_TAPS - 1, k // self.edge
             return Lines(address, self.a_pitch, rows, n, 1, lines, self.b_pitch)
         passes = element_bytes(self.mode.a_type)
+        if self.lines:
+            lines, size = self.lines
+            return Lines(address, self.a_pitch, m, size, passes, lines, self.b_pitch)
         return Matrix(address, self.a_pitch, m, k * passes, passes)
 
     def _b(self, n: int, k: int) -> Operand | None:
@@ -238,6 +251,7 @@ def _layout(
         a_pitch=natural(prefix.ap, a_row),
         b_pitch=natural(prefix.bp, b_row.cap),
         d_pitch=natural(prefix.dp, n.cap * _d_bytes(mode, accumulate)),
+        lines=(prefix.lines, prefix.line_words * WORD) if _in_lines(at, mode) else None,
     )
 
 
@@ -272,6 +286,10 @@ def _dimensions(at: Dispatch, mode: _Mode) -> tuple[Dimension, Dimension, Dimens
     if mode.depthwise:
         edge = at.config.tile
         require_dimension(word.k % edge == 0 and word.k <= GEMM_LINES * edge)
+    if _in_lines(at, mode):
+        line, size = at.prefix.line_words * WORD, element_bytes(mode.a_type)
+        require_dimension(line % (at.config.tile * size) == 0)
+        require_dimension(at.prefix.lines * line == up(k.cap * size, WORD))
     return m, n, k
 
 
@@ -299,6 +317,7 @@ def decode_gemm(at: Dispatch) -> GemmOperation | Dropped:
         k=k,
         a_type=mode.a_type,
         a=a,
+        depthwise=mode.depthwise,
         b=b,
         transpose=b is not None and _flag(word, Flag.TRANSPOSE_B),
         fmt=mode.fmt,

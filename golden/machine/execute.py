@@ -81,6 +81,14 @@ def _gemm_b(operation: GemmOperation, sram: Bytes) -> npt.NDArray[np.int8]:
     return stored.T if operation.transpose else stored
 
 
+def _gemm_a(operation: GemmOperation, sram: Bytes) -> IntArray:
+    """Return A (M, K), of a depthwise GEMM (lines, M + 3, N)."""
+    a: IntArray = operation.a.read(sram, _A_DTYPE[operation.a_type])
+    if isinstance(operation.a, Lines) and not operation.depthwise:
+        return np.concatenate(a, axis=1)[:, : operation.k]
+    return a
+
+
 def _gemm(operation: GemmOperation, sram: Bytes, share: Bytes, edge: int) -> IntArray | None:
     """Multiply, accumulate, post-process and write C; return what argmax looks at."""
     table = share[:TABLE_BYTES].view(np.int8) if operation.table else None
@@ -90,14 +98,14 @@ def _gemm(operation: GemmOperation, sram: Bytes, share: Bytes, edge: int) -> Int
     weights, records = _stream_weights(rest, operation, edge)
     requant = _requant(operation, tensor, records, sram)
     b = weights if weights is not None else _gemm_b(operation, sram)
-    a = operation.a.read(sram, _A_DTYPE[operation.a_type])
+    a = _gemm_a(operation, sram)
     passes = element_bytes(operation.a_type)
     partial, d = None, None
     if operation.d is not None and operation.accumulate:
         partial = operation.d.read(sram, np.int32).reshape(passes, operation.m, operation.n)
     elif operation.d is not None:
         d = operation.d.read(sram, np.int8 if operation.d.element == 1 else np.int16)
-    sums = gemm.depthwise if isinstance(operation.a, Lines) else gemm.accumulate
+    sums = gemm.depthwise if operation.depthwise else gemm.accumulate
     planes = sums(a, b, partial)
     if requant is None:
         assert operation.c is not None

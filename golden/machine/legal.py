@@ -17,6 +17,8 @@ from spec.isa import DYNAMIC, SHIFT_MAX, WORD, ErrorCode, Instruction
 
 DYNAMIC_V = 1 << 11
 CAP_MASK, CAP_UNIT, CAP_OF_ZERO = 0x7FF, 16, 2048
+LINE_WORDS_BITS = 14
+"""Bits of the prefix that say the words of a line of A; those above say how many lines."""
 
 
 def refuse_field() -> NoReturn:
@@ -56,7 +58,10 @@ def signed16(value: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class HeldPrefix:
-    """The contents of a PFX word: pitches and addresses in words; `present` False: all zero."""
+    """The contents of a PFX word: pitches and addresses in words; `present` False: all zero.
+
+    `d` is the address of D, or says how A is cut into lines.
+    """
 
     cp: int = 0
     ap: int = 0
@@ -67,6 +72,16 @@ class HeldPrefix:
     imm: int = 0
     sh: int = 0
     present: bool = False
+
+    @property
+    def lines(self) -> int:
+        """Lines of a row of A, where `d` says so."""
+        return (self.d >> LINE_WORDS_BITS) + 1
+
+    @property
+    def line_words(self) -> int:
+        """Words of a line of A, where `d` says so."""
+        return self.d & ((1 << LINE_WORDS_BITS) - 1)
 
 
 def read_prefix(word: Instruction) -> HeldPrefix:

@@ -100,7 +100,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Lines(Matrix):
-    """Several matrices of one form, the lines of an image.
+    """Several matrices of one form, whose starts are a pitch apart.
 
     Attributes:
         lines: how many.

@@ -120,7 +120,8 @@ def present(*operands: Operand | None) -> tuple[Operand, ...]:
 class GemmOperation(Accesses):
     """GEMM. `b` None: from the stream, in the format `fmt`; `c` None: not written.
 
-    `a`: of a depthwise GEMM `Lines` of M + 3 rows of N elements, else M rows of K elements.
+    `a`: of a depthwise GEMM `Lines` of M + 3 rows of N elements, else M rows of K elements, which
+    `Lines` hold in pieces of whole words.
     `group`: rows of K that share a side byte, where the format has groups. `scale` and `shift` are
     those of PREFIX and SCALE, and of MUL.
     """
@@ -130,6 +131,7 @@ class GemmOperation(Accesses):
     k: int
     a_type: GemmA
     a: Matrix
+    depthwise: bool
     b: Operand | None
     transpose: bool
     fmt: WeightFormat
@@ -153,7 +155,8 @@ class GemmOperation(Accesses):
     @property
     def macs(self) -> int:
         """Multiplications of 8 by 8 bits: a 16-bit A takes part in two passes."""
-        if isinstance(self.a, Lines):
+        if self.depthwise:
+            assert isinstance(self.a, Lines)
             return self.m * self.n * self.a.lines * DEPTHWISE_TAPS
         return self.m * self.n * self.k * element_bytes(self.a_type)
 
