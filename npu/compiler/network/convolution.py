@@ -637,7 +637,7 @@ def cycles_of(kernel: ConvKernel) -> float:
         block = kernel.blocks[one.block]
         inner = one.taps[1] * window.kernel[1] * kernel.lanes
         columns = up(block.outputs)
-        gemm = one.pixels * inner * columns / 256 + GEMM_OVERHEAD
+        gemm = one.pixels * inner * columns / kernel.context.limits.array_dim**2 + GEMM_OVERHEAD
         gemm *= kernel.reads[0].size
         gemm *= products
         if products > 1 or not (one.first and one.last):

@@ -89,6 +89,7 @@ def finish_product(
     operand: SramMatrix | None = None,
     transpose: bool = False,
     lines: tuple[int, int] | None = None,
+    depthwise: bool = False,
 ) -> None:
     """Emit the last product of a sum and what follows it.
 
@@ -98,7 +99,17 @@ def finish_product(
     epilogue = replace(finish.epilogue, sums=sums, operand=operand)
     if sums is not None and operand is not None:
         epilogue = replace(epilogue, op=None, operand=None, product=None)
-    emit_product(place.builder, a, b, dst, share, epilogue, transpose=transpose, lines=lines)
+    emit_product(
+        place.builder,
+        a,
+        b,
+        dst,
+        share,
+        epilogue,
+        transpose=transpose,
+        lines=lines,
+        depthwise=depthwise,
+    )
     if epilogue.op == finish.epilogue.op or operand is None:
         return
     if finish.epilogue.product is not None:

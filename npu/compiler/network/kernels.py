@@ -11,6 +11,7 @@ import numpy as np
 from npu.compiler.errors import CompileError
 from npu.compiler.network.aliasing import in_place
 from npu.compiler.network.attention import MASK, AttentionKernel, divisions
+from npu.compiler.network.bands import BandKernel
 from npu.compiler.network.batched import BatchedKernel, matrix_at, outer_index
 from npu.compiler.network.convolution import conv_kernel, cycles_of
 from npu.compiler.network.depthwise import depthwise_kernel
@@ -24,6 +25,7 @@ from npu.compiler.network.elementwise import (
 from npu.compiler.network.kernel import Context, Kernel
 from npu.compiler.network.layout import Layout, StorageView, parts_of, reshaped
 from npu.compiler.network.linear import LinearKernel
+from npu.compiler.network.lines import line_kernel
 from npu.compiler.network.moves import MoveKernel, TurnKernel, index_map
 from npu.compiler.network.pools import AveragePoolKernel, MaxPoolKernel, MeanKernel
 from npu.graph.form import Operation
@@ -114,15 +116,16 @@ def _conv(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
     if pixel and not any(op["pads"]) and all(view.rows() for view in views):
         wide = weight[0, 0].astype(np.int64) - int(op["w_zero"])
         return [_linear(context, op, x, wide, operand, writes)]
-    depthwise = depthwise_kernel(context, op, x, operand, writes)
+    forms = [form(context, op, x, operand, writes) for form in (depthwise_kernel, line_kernel)]
+    bands = min(filter(None, forms), key=BandKernel.cycles, default=None)
     try:
         blocks = conv_kernel(context, op, x, operand, writes)
     except CompileError:
-        if depthwise is None:
+        if bands is None:
             raise
-        return [depthwise]
-    if depthwise is not None and depthwise.cycles() < cycles_of(blocks):
-        return [depthwise]
+        return [bands]
+    if bands is not None and bands.cycles() < cycles_of(blocks):
+        return [bands]
     return [blocks]
 
 
