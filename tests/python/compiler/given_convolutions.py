@@ -32,7 +32,7 @@ class GivenConvolution:
         kernel, strides, pads, dilations: as the operation has them.
         relu, combine: what follows the sums.
         zeros: zero points of images and weights.
-        element: of the images.
+        element: of the images; results are int8, or int16 of int16.
         largest: of the weights.
         limits: of the chip.
         filters: over all channels; 0 for one to each channel.
@@ -67,7 +67,8 @@ class GivenConvolution:
         groups = 1 if self.filters else channels
         random = np.random.default_rng(1)
         inputs = {"x": TensorType(self.shape, self.element, Quantisation((1.0,), self.zeros[0]))}
-        result = TensorType(self.out, Element.I8, Quantisation((1.0,)))
+        out = Element.I16 if self.element == Element.I16 else Element.I8
+        result = TensorType(self.out, out, Quantisation((1.0,)))
         if self.combine:
             inputs["d"] = result
         shape = (*self.kernel, channels // groups, filters)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from golden.command.model import ModelBus
+from golden.graph import run as run_golden
 from golden.machine import ChipConfig
 from npu.compiler.network import CompiledNetwork, compile_network
 from npu.driver.chip import Chip
@@ -48,3 +49,20 @@ def run_graph(
 ) -> Mapping[str, Array]:
     """Compile a fused graph and return what the instruction model makes of it."""
     return run_compiled(compile_network(graph, limits), inputs, limits=limits).outputs
+
+
+def run_as_golden(
+    graph: Graph, inputs: Mapping[str, Array], limits: Limits | None = None
+) -> tuple[CompiledNetwork, Mapping[str, Array]]:
+    """Return a fused graph compiled and its outputs, which are golden's bit for bit."""
+    network = compile_network(graph, limits)
+    expected, found = run_golden(graph, inputs), run_compiled(network, inputs, limits=limits).outputs
+    for name in graph.outputs:
+        np.testing.assert_array_equal(found[name], expected[name])
+    return network, found
+
+
+def gemms(network: CompiledNetwork) -> list[str]:
+    """Return the text of each GEMM."""
+    lines = "".join(one.text for one in network.segments).splitlines()
+    return [line for line in lines if line.startswith("GEMM")]

@@ -9,21 +9,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from golden.graph import run
 from npu.compiler.network import CompiledNetwork, compile_network
 from npu.graph.form import Element
 from npu.planner.build_plan import CompileOptions, build_plan
 from spec.isa.operands import Limits
 from tests.python.compiler.given_convolutions import GivenConvolution as Conv
 from tests.python.compiler.given_convolutions import integers
-from tests.python.compiler.network_runs import run_compiled
+from tests.python.compiler.network_runs import gemms, run_as_golden
 from tests.python.compiler.small_networks import Net, first, gated_images, grown, samples
 
 
 def forms(network: CompiledNetwork) -> list[bool]:
     """Return of each GEMM whether it is depthwise."""
-    lines = "".join(one.text for one in network.segments).splitlines()
-    return ["depthwise" in line for line in lines if line.startswith("GEMM")]
+    return ["depthwise" in line for line in gemms(network)]
 
 
 CASES = {
@@ -80,12 +78,9 @@ def test_a_depthwise_convolution_is_what_golden_says(name: str) -> None:
     """Bit for bit, and in the form that is meant for it."""
     case = CASES[name]
     graph = case.graph()
-    inputs, network = integers(graph), compile_network(graph, case.limits)
+    network, found = run_as_golden(graph, integers(graph), case.limits)
     assert set(forms(network)) == {name not in BLOCKS}
-    expected = run(graph, inputs)["y"]
-    assert np.unique(expected).size > min(16, expected.size // 4)
-    found = run_compiled(network, inputs, limits=case.limits).outputs["y"]
-    np.testing.assert_array_equal(found, expected)
+    assert np.unique(found["y"]).size > min(16, found["y"].size // 4)
 
 
 def test_no_bytes_are_moved_but_the_image_and_the_result() -> None:
@@ -115,12 +110,8 @@ def test_layers_between_others_are_what_golden_says(
     built = build_plan(graph, CompileOptions(calibrate=samples(graph)))
     fused = built.passes["fuse"]
     limits = replace(Limits(), sram_bytes=16 * 1024) if small else Limits()
-    network = compile_network(fused, limits)
+    network, _ = run_as_golden(fused, first(samples(graph, 5)), limits)
     assert len({True, False} & set(forms(network))) == 2
-    inputs = first(samples(graph, 5))
-    expected, found = run(fused, inputs), run_compiled(network, inputs, limits=limits).outputs
-    for name in fused.outputs:
-        np.testing.assert_array_equal(found[name], expected[name])
 
 
 @pytest.mark.parametrize(("word", "form"), [("int8", True), ("int4", True), ("int4g32", False)])
@@ -128,9 +119,5 @@ def test_weights_in_narrow_formats_are_held_or_multiplied_in_blocks(word: str, f
     """A factor per column holds in any order of rows, one per group in the rounded order only."""
     graph = grown(lambda net: net.conv(net.input("x", 1, 9, 9, 32), 32, groups=32))
     built = build_plan(graph, CompileOptions(calibrate=samples(graph), weights=word))
-    network = compile_network(built.passes["fuse"])
+    network, _ = run_as_golden(built.passes["fuse"], first(samples(graph, 5)))
     assert set(forms(network)) == {form}
-    inputs = first(samples(graph, 5))
-    expected, found = run(built.passes["fuse"], inputs), run_compiled(network, inputs).outputs
-    for name in graph.outputs:
-        np.testing.assert_array_equal(found[name], expected[name])
