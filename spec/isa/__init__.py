@@ -4,9 +4,9 @@
 from spec.isa.fields import BitField, FieldInfo, Mode, OpcodeInfo, SetRegInfo, VecOpInfo
 from spec.isa.generated import (
     BARRIER_MOST,
-    GEMM_LINES,
     DEPTHWISE_TAPS,
     DYNAMIC,
+    GEMM_LINES,
     ISA_VERSION,
     LINE,
     MULT_MAX,
@@ -41,9 +41,9 @@ from spec.isa.report import ErrorReport
 
 __all__ = [
     "BARRIER_MOST",
-    "GEMM_LINES",
     "DEPTHWISE_TAPS",
     "DYNAMIC",
+    "GEMM_LINES",
     "ISA_VERSION",
     "LINE",
     "MULT_MAX",

@@ -95,6 +95,11 @@ class GemmForm:
         return self.b_form in (GemmB.STREAM, GemmB.STREAM_MX)
 
     @property
+    def takes_lines(self) -> bool:
+        """Whether the prefix's place of d holds lines of A: cut rows, or zero for whole ones."""
+        return self.stream and not self.depthwise
+
+    @property
     def grouped(self) -> bool:
         """Whether the instruction says how long the groups of the format are."""
         return self.format in GROUPED

@@ -12,8 +12,8 @@ from spec.isa.fields import WORD_FIELDS, OpcodeInfo, VecOpInfo
 from spec.isa.gemm import GemmForm
 from spec.isa.generated import (
     BARRIER_MOST,
-    GEMM_LINES,
     DYNAMIC,
+    GEMM_LINES,
     MULT_MAX,
     OPCODES,
     PREFIX_FIELDS,
@@ -89,7 +89,7 @@ def _check(word: Instruction, pfx: Prefix, limits: Limits) -> None:
     rule = _FIELDS.get(word.opcode)
     used = rule(word, pfx, limits) if rule else set(info.prefix)
     _check_prefix(pfx, used, limits)
-    _check_dimensions(word, info, limits)
+    _check_dimensions(word, pfx, info, limits)
     _check_addresses(word)
     for operand in sram_operands(word, pfx, limits.edge):
         if operand.end > limits.sram_bytes:
@@ -125,13 +125,14 @@ def _check_prefix(pfx: Prefix, used: set[str], limits: Limits) -> None:
         "cp": pfx.cp,
         "ap": pfx.ap,
         "bp": pfx.bp,
-        "d": pfx.d,
         "dp": pfx.dp,
         "base": pfx.base,
         "sh": pfx.flags & SHIFT_MAX,
     }
     for name, value in values.items():
         _field(value == 0 or name in used, f"prefix operand {name} is not used here")
+    if not used & {"d", "lines"}:
+        _field(pfx.d == 0, "prefix operand d or lines is not used here")
     if not used & {"mul", "sums"}:
         _field(pfx.imm == 0, "prefix operand mul or sums is not used here")
     _field(pfx.base % limits.edge == 0, f"base={pfx.base}: allowed are multiples of {limits.edge}")
@@ -148,7 +149,7 @@ def _gemm_fields(word: Instruction, pfx: Prefix, limits: Limits) -> set[str]:
         _field(form.requant or word.imm == 0, "scale and shift are used with REQUANT only")
         _field(word.imm >> 8 <= SHIFT_MAX, f"shift={word.imm >> 8}: allowed are 0 to {SHIFT_MAX}")
         _field(form.requant or not form.relu, "relu needs requantisation")
-    used = _gemm_prefix(form)
+    used = _gemm_prefix(form, pfx)
     if form.has_d:
         address = word.src1 if form.stream else pfx.d if pfx.present else word.dst
         present = form.stream or pfx.present or not form.mode
@@ -212,12 +213,18 @@ def _gemm_format(form: GemmForm, limits: Limits) -> None:
     _field(rows >= limits.edge, f"group={rows}: allowed are at least {limits.edge}, the tile edge")
 
 
-def _gemm_prefix(form: GemmForm) -> set[str]:
+def _gemm_prefix(form: GemmForm, pfx: Prefix) -> set[str]:
     used = {"ap"}
     if form.out != GemmOut.NONE:
         used.add("cp")
     if form.b_form == GemmB.ROW_MAJOR or form.depthwise:
         used.add("bp")
+    if form.takes_lines:
+        used.add("lines")
+        if pfx.d:
+            used.add("bp")
+            _field(pfx.lines > 1, f"one line of A: allowed are 2 to {GEMM_LINES}")
+            _field(pfx.bp, "lines need the prefix operand bp")
     if form.has_d:
         used.add("dp")
         if not form.stream:
@@ -314,7 +321,7 @@ _FIELDS: dict[int, Callable[[Instruction, Prefix, Limits], set[str]]] = {
 }
 
 
-def _check_dimensions(word: Instruction, info: OpcodeInfo, limits: Limits) -> None:
+def _check_dimensions(word: Instruction, pfx: Prefix, info: OpcodeInfo, limits: Limits) -> None:
     for name in ("m", "n", "k"):
         field = info.fields.get(name)
         if field is None or field.kind not in ("dim", "dyn"):
@@ -324,7 +331,7 @@ def _check_dimensions(word: Instruction, info: OpcodeInfo, limits: Limits) -> No
         if is_dynamic(value):
             _dimension(field.kind == "dyn", f"{name.upper()} is not allowed to be dynamic")
     if word.opcode == Opcode.GEMM:
-        _gemm_dimensions(word, limits)
+        _gemm_dimensions(word, pfx, limits)
     elif word.opcode == Opcode.SOFTMAX:
         _dimension(not is_dynamic(word.k), "K is not allowed to be dynamic")
         if word.k and not is_dynamic(word.m):
@@ -338,7 +345,7 @@ def _check_dimensions(word: Instruction, info: OpcodeInfo, limits: Limits) -> No
         _dimension(not token or word.m == 1, f"M={word.m}: idx=token gives one row")
 
 
-def _gemm_dimensions(word: Instruction, limits: Limits) -> None:
+def _gemm_dimensions(word: Instruction, pfx: Prefix, limits: Limits) -> None:
     form = GemmForm.of(word)
     rows = limits.acc_rows // form.a_bytes
     most = extent(word.m)
@@ -357,6 +364,14 @@ def _gemm_dimensions(word: Instruction, limits: Limits) -> None:
         _dimension(
             word.k % edge == 0 and word.k <= most,
             f"K={word.k}: depthwise takes multiples of {edge} up to {most}",
+        )
+    if form.takes_lines and pfx.d:
+        line, tile = pfx.line_words * WORD, limits.edge * form.a_bytes
+        row = up(word.k * form.a_bytes)
+        _dimension(line % tile == 0, f"lines of {line} bytes: allowed are multiples of {tile}")
+        _dimension(
+            pfx.lines * line == row,
+            f"lines={pfx.lines}x{line}: a row of K={word.k} has {row} bytes",
         )
 
 

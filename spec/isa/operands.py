@@ -4,6 +4,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from spec.isa.fields import BitField
 from spec.isa.gemm import GemmForm
 from spec.isa.generated import (
     DEPTHWISE_TAPS,
@@ -27,6 +28,8 @@ from spec.isa.instruction import Instruction
 __all__ = [
     "ARRAY_DIMS",
     "DYNAMIC",
+    "LINE_WORDS",
+    "MORE_LINES",
     "TABLE_BYTES",
     "WORD",
     "Limits",
@@ -42,6 +45,10 @@ __all__ = [
 
 ARRAY_DIMS = (4, 8, 16, 32)
 """Sizes of the systolic array that can be built."""
+LINE_WORDS = BitField("words", 0, 14)
+"""Words of a line of A, in the prefix operand lines."""
+MORE_LINES = BitField("more", 14, 2)
+"""Lines of a row of A behind its first, in the prefix operand lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,16 @@ class Prefix:
             word.flags,
         )
 
+    @property
+    def lines(self) -> int:
+        """Lines of a row of A, where the GEMM takes lines; 1 also for whole rows (d = 0)."""
+        return MORE_LINES.get(self.d) + 1
+
+    @property
+    def line_words(self) -> int:
+        """Words of a line of A, where the GEMM takes lines; 0 for whole rows."""
+        return LINE_WORDS.get(self.d)
+
 
 @dataclass(frozen=True, slots=True)
 class Operand:
@@ -138,11 +155,21 @@ def _block(name: str, address: int, size: int, writes: bool = False) -> Operand:
     return Operand(name, address * WORD, 1, size, up(size), writes)
 
 
-def _lines(address: int, pfx: Prefix, rows: int, row_bytes: int, count: int) -> list[Operand]:
-    """Return A of a depthwise GEMM, each line an operand of its own."""
-    first = _matrix("src0", address, pfx.ap, rows, row_bytes)
-    step = pfx.bp * WORD or up(row_bytes)
+def _lines(first: Operand, step: int, count: int) -> list[Operand]:
+    """Return an operand in lines `step` bytes apart, each line an operand of its own."""
     return [replace(first, address=first.address + line * step) for line in range(count)]
+
+
+def _gemm_a(word: Instruction, pfx: Prefix, form: GemmForm, edge: int) -> list[Operand]:
+    """Return A of a GEMM: one operand, or one of the same name for each of its lines."""
+    m, n, k = extent(word.m), extent(word.n), extent(word.k)
+    if form.depthwise:
+        line = _matrix("src0", word.src0, pfx.ap, m + DEPTHWISE_TAPS - 1, n)
+        return _lines(line, pfx.bp * WORD or up(n), max(k // edge, 1))
+    rows = _matrix("src0", word.src0, pfx.ap, m, k * form.a_bytes)
+    if not form.takes_lines or not pfx.d:
+        return [rows]
+    return _lines(replace(rows, row_bytes=pfx.line_words * WORD), pfx.bp * WORD, pfx.lines)
 
 
 def _gemm(word: Instruction, pfx: Prefix, edge: int) -> list[Operand]:
@@ -152,10 +179,7 @@ def _gemm(word: Instruction, pfx: Prefix, edge: int) -> list[Operand]:
     if form.out != GemmOut.NONE:
         rows = m * form.a_bytes if form.out == GemmOut.INT32 else m
         result.append(_matrix("dst", word.dst, pfx.cp, rows, n * form.c_bytes, True))
-    if form.depthwise:
-        result += _lines(word.src0, pfx, m + DEPTHWISE_TAPS - 1, n, max(k // edge, 1))
-    else:
-        result.append(_matrix("src0", word.src0, pfx.ap, m, k * form.a_bytes))
+    result += _gemm_a(word, pfx, form, edge)
     if form.b_form == GemmB.TILE:
         positions, lanes = (n, k) if form.transpose else (k, n)
         result.append(_block("src1", word.src1, up(positions, edge) * up(lanes, edge)))
@@ -295,7 +319,7 @@ _OPERANDS: dict[int, Callable[[Instruction, Prefix, int], list[Operand]]] = {
 def sram_operands(word: Instruction, prefix: Prefix, edge: int = 16) -> list[Operand]:
     """Return the operands in the order in which their ranges are checked.
 
-    An operand in several lines, A of a depthwise GEMM, is one of the same name for each line.
+    An operand in several lines, as A of a GEMM may be, is one of the same name for each line.
     """
     place = _OPERANDS.get(word.opcode)
     return place(word, prefix, edge) if place else []

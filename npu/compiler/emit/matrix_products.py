@@ -45,6 +45,7 @@ def emit_product(
     *,
     transpose: bool = False,
     lines: tuple[int, int] | None = None,
+    depthwise: bool = False,
 ) -> int:
     """Emit a product; return its word index.
 
@@ -66,7 +67,7 @@ def emit_product(
         "relu": epilogue.relu,
         "acc": epilogue.sums is not None,
         "table": epilogue.table,
-        "depthwise": lines is not None,
+        "depthwise": depthwise,
     }
     operands = _from_stream(d, share) if b is None else _from_sram(b, d)
     return builder.emit(
@@ -77,7 +78,7 @@ def emit_product(
         src1=operands.src1,
         M=dst.rows,
         N=dst.columns,
-        K=a.columns if lines is None else lines[0] * builder.limits.edge,
+        K=lines[0] * builder.limits.edge if lines and depthwise else a.columns,
         A=a.of_a,
         B=operands.form,
         fmt=operands.format,
@@ -88,9 +89,10 @@ def emit_product(
         mul=epilogue.product[0] if epilogue.product else None,
         sh=epilogue.product[1] if epilogue.product else None,
         ap=a.given_pitch if lines is None else _given(a, a.pitch),
-        bp=operands.bp if lines is None or lines[0] == 1 else _given(a, lines[1]),
+        bp=operands.bp if lines is None or lines[0] == 1 else _given(a, lines[1]) if depthwise else lines[1],
         cp=dst.given_pitch,
         d=operands.d,
+        lines=(lines[0] - 1) << 18 | a.row_bytes // lines[0] if lines and not depthwise else None,
         dp=d.given_pitch if d else None,
         share=share,
     )

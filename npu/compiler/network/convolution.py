@@ -393,7 +393,8 @@ class ConvKernel(Kernel):
             return
         one, window = self.chunks[chunk], self.window
         first, rows = window.band(one.band_first, one.band_rows)
-        top, bottom = max(0, -first), max(0, first + rows - window.height)
+        top = min(rows, max(0, -first))
+        bottom = min(rows, max(0, first + rows - window.height))
         line = window.padded_width * self.pixel_bytes
         source = self.part(0, chunk)
         inner = source.shape[0] // window.width
