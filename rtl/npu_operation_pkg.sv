@@ -62,8 +62,8 @@ package npu_operation_pkg;
     sram_addr_t c_pitch;  // words
     sram_addr_t a;  // first operand, first word
     sram_addr_t a_pitch;  // words
-    sram_addr_t b;  // weights in SRAM, first word
-    sram_addr_t b_pitch;  // words; tile order ignores it; depthwise: between lines of A
+    sram_addr_t b;  // weights in SRAM, first word; with the stream words of a line of A, 0: a row
+    sram_addr_t b_pitch;  // words; tile order ignores it; with the stream between lines of A
     sram_addr_t d;  // second operand or partial sums, first word
     sram_addr_t d_pitch;  // words
     sram_addr_t sums;  // softmax sums, first word; a word for each row

@@ -3,8 +3,9 @@
 // Reads operand A as slices: the elements of one row that meet one tile of weights. For every
 // column tile and every inner tile it delivers the slice of each row. Only words that hold elements
 // of A are read; what the rest of a slice holds is of no meaning. An empty sum is a slice of one
-// word none of whose lanes counts. A depthwise operation's slice has the channels of a column tile,
-// its inner tiles are lines of A, and each has three rows more.
+// word none of whose lanes counts. Where rows lie in lines, the next one begins behind the last
+// inner tile of a line. A depthwise operation's slice has the channels of a column tile, its inner
+// tiles are lines of A, and each has three rows more.
 
 module npu_gemm_operand_a
   import npu_pkg::*;
@@ -63,10 +64,11 @@ module npu_gemm_operand_a
   dim_t k_left_q, n_left_q, m_q;  // inner lanes and columns not yet covered, row
   dim_t lanes_left;  // of the rows of A
   sram_addr_t column_q, next_column;  // first word of the column tile
-  sram_addr_t tile_q, row_q, next_tile;
+  sram_addr_t line_q, left_q;  // of the line: its first word, words from the inner tile on
+  sram_addr_t tile_q, row_q, next_tile, tile_words, line;  // line: words, 0 for a whole row
   logic [2:0] word_q;
   logic active_q;  // addresses of this operation are still to go out
-  logic addr_ready, step, word_last, m_last, k_last, n_last;
+  logic addr_ready, step, word_last, m_last, line_last, k_last, n_last;
 
   assign step = active_q && addr_ready;
   assign lanes_left = depthwise ? n_left_q : k_left_q;
@@ -74,8 +76,10 @@ module npu_gemm_operand_a
   assign m_last = m_q + 1'b1 == rows;
   assign k_last = k_left_q <= dim_t'(Edge);
   assign n_last = n_left_q <= dim_t'(Edge);
-  assign next_tile = tile_q + (depthwise ? op_i.b_pitch :
-                               sram_addr_t'(wide ? SliceWords : SliceWords / 2));
+  assign line = (op_i.b_form == GemmBStream) ? op_i.b : '0;
+  assign tile_words = sram_addr_t'(wide ? SliceWords : SliceWords / 2);
+  assign line_last = depthwise || left_q == tile_words;  // never where rows are whole: below zero
+  assign next_tile = line_last ? line_q + op_i.b_pitch : tile_q + tile_words;
   assign next_column = !Depthwise ? op_i.a :
                        column_q + (depthwise ? sram_addr_t'(SliceWords / 2) : '0);
 
@@ -85,6 +89,8 @@ module npu_gemm_operand_a
       n_left_q <= '0;
       m_q      <= '0;
       column_q <= '0;
+      line_q   <= '0;
+      left_q   <= '0;
       tile_q   <= '0;
       row_q    <= '0;
       word_q   <= '0;
@@ -94,6 +100,8 @@ module npu_gemm_operand_a
       n_left_q <= op_i.n;
       m_q      <= '0;
       column_q <= op_i.a;
+      line_q   <= op_i.a;
+      left_q   <= line;
       tile_q   <= op_i.a;
       row_q    <= op_i.a;
       word_q   <= '0;
@@ -106,12 +114,16 @@ module npu_gemm_operand_a
         if (m_last) begin
           m_q      <= '0;
           k_left_q <= k_left_q - dim_t'(Edge);
-          tile_q   <= next_tile;
-          row_q    <= next_tile;
+          left_q   <= line_last ? line : left_q - tile_words;
+          if (line_last) line_q <= next_tile;
+          tile_q <= next_tile;
+          row_q  <= next_tile;
           if (k_last) begin
             k_left_q <= op_i.k;
             n_left_q <= n_left_q - dim_t'(Edge);
             column_q <= next_column;
+            line_q   <= next_column;
+            left_q   <= line;
             tile_q   <= next_column;
             row_q    <= next_column;
             if (n_last) active_q <= 1'b0;

@@ -128,7 +128,7 @@ module npu_decode
           c_pitch: pitch_or(pfx.cp, words_of(gemm_c_bytes(word, mode))),
           a: word.src0,
           a_pitch: pitch_or(pfx.ap, a_words),
-          b: word.src1,
+          b: stream ? gemm_line(pfx) : word.src1,
           b_pitch: pitch_or(pfx.bp, words_of({2'b0, b_row})),
           d: gemm_d(word, mode, entry_i.has_prefix, pfx),
           d_pitch: pitch_or(pfx.dp, words_of(gemm_d_bytes(word, mode))),

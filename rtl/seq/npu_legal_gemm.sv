@@ -28,7 +28,7 @@ module npu_legal_gemm
   gemm_mode_t mode, said;  // said: of a mode word
   gemm_scale_imm_t scale;  // MODE clear
   logic mode_word, requant, stream, has_d, uses_mul, uses_sums, wide, transpose, no_output;
-  logic depthwise;
+  logic depthwise, lined;  // lined: rows of A are in lines
   logic dynamic_m, dynamic_n, dynamic_k;
   dim_t m, n, k;  // the largest that they may be
   assign mode      = gemm_mode(word_i);
@@ -44,6 +44,7 @@ module npu_legal_gemm
   assign no_output = mode.out == GemmOutNone;
   assign said      = gemm_mode_t'(word_i.imm);
   assign depthwise = mode_word && said.depthwise && Edge == ArrayDim;
+  assign lined     = stream && !said.depthwise && prefix_i.d != '0;
   assign dynamic_m = word_i.m >= Dynamic;
   assign dynamic_n = word_i.n >= Dynamic;
   assign dynamic_k = word_i.k >= Dynamic;
@@ -103,8 +104,9 @@ module npu_legal_gemm
     bad_operand |= uses_sums && !has_prefix_i;
 
     bad_prefix = prefix_i.cp != '0 && no_output;
-    bad_prefix |= prefix_i.bp != '0 && mode.b_form != GemmBRowMajor && !depthwise;
-    bad_prefix |= prefix_i.d != '0 && !(has_d && !stream);
+    bad_prefix |= prefix_i.bp != '0 && mode.b_form != GemmBRowMajor && !depthwise && !lined;
+    bad_prefix |= prefix_i.d != '0 && !(has_d && !stream) && !lined;
+    bad_prefix |= lined && (gemm_more_lines(prefix_i) == '0 || prefix_i.bp == '0);
     bad_prefix |= prefix_i.dp != '0 && !has_d;
     bad_prefix |= prefix_i.mul != '0 && !uses_mul && !uses_sums;
     bad_prefix |= prefix_i.sh != '0 && !uses_mul;
@@ -117,6 +119,23 @@ module npu_legal_gemm
   // ---------------------------------------------------------------------------------------------
   // Dimensions
   // ---------------------------------------------------------------------------------------------
+  localparam logic [15:0] TileWords = 16'(Edge / 16);  // of an inner tile of 8-bit elements
+  logic [15:0] a_words, line, row_words;  // words of a row of A, of a line, of all lines
+  logic [15:0] tile_rest;  // words of an inner tile behind its first
+  assign a_words = depthwise ? words_of({2'b0, n}) : words_of(row_bytes(k, wide));
+  assign line = gemm_line(prefix_i);
+  assign tile_rest = (wide ? 2 * TileWords : TileWords) - 1'b1;
+
+  always_comb begin
+    unique case (gemm_more_lines(
+        prefix_i
+    ))
+      2'd1:    row_words = line << 1;
+      2'd2:    row_words = line + (line << 1);
+      default: row_words = line << 2;
+    endcase
+  end
+
   localparam int unsigned RowW = $clog2(AccRows);
   logic [16:0] sums;  // rows of an accumulator bank
   assign sums = wide ? {m, 1'b0} : {1'b0, m};
@@ -130,16 +149,16 @@ module npu_legal_gemm
     bad_dim_o |= mode.argmax && word_i.m != 16'd1;
     bad_dim_o |= depthwise && !(word_i.k inside {
         16'(Edge), 16'(2 * Edge), 16'(3 * Edge), 16'(GemmLines * Edge)});
+    bad_dim_o |= lined && ((line & tile_rest) != '0 || row_words != a_words);
   end
 
   // ---------------------------------------------------------------------------------------------
   // Ranges and share
   // ---------------------------------------------------------------------------------------------
-  logic [15:0] c_words, a_words, b_words, d_words;
+  logic [15:0] c_words, b_words, d_words;
   logic [16:0] n_edge, k_edge;
 
   assign c_words = words_of(gemm_c_bytes(word_i, mode));
-  assign a_words = depthwise ? words_of({2'b0, n}) : words_of(row_bytes(k, wide));
   assign b_words = words_of({2'b0, transpose ? k : n});
   assign d_words = words_of(gemm_d_bytes(word_i, mode));
   assign n_edge  = 17'(32'(sizes_i.tiles_n) * Edge);
@@ -158,15 +177,15 @@ module npu_legal_gemm
   assign d_start = gemm_d(word_i, mode, has_prefix_i, prefix_i);
   assign b_rows  = {1'b0, transpose ? n : k};
 
-  // Of A: rows, and from the first word of the last one to its end. Lines of a depthwise GEMM lie
-  // further on, at most three pitches.
+  // Of A: rows, and from the first word of the last one to its end. Lines lie further on, at most
+  // three pitches.
   logic [16:0] a_rows;
   logic [19:0] a_last;
   logic [ 1:0] lines;  // behind the first
-  assign lines  = depthwise ? 2'(sizes_i.tiles_k - 1'b1) : 2'd0;
+  assign lines  = depthwise ? 2'(sizes_i.tiles_k - 1'b1) : lined ? gemm_more_lines(prefix_i) : 2'd0;
   assign a_rows = 17'(m) + (depthwise ? 17'(DepthwiseTaps - 1) : 17'd0);
   always_comb begin
-    a_last = 20'(a_words) + (lines[0] ? 20'(b_pitch) : 20'd0) +
+    a_last = 20'(lined ? line : a_words) + (lines[0] ? 20'(b_pitch) : 20'd0) +
              (lines[1] ? {3'b0, b_pitch, 1'b0} : 20'd0);
   end
 

@@ -242,6 +242,15 @@ package npu_seq_pkg;
     return has_prefix ? prefix.d : word.dst;
   endfunction
 
+  // Of a GEMM's prefix with the stream: words of a line of A, and lines behind the first
+  function automatic sram_addr_t gemm_line(prefix_t prefix);
+    return sram_addr_t'(prefix.d[13:0]);
+  endfunction
+
+  function automatic logic [1:0] gemm_more_lines(prefix_t prefix);
+    return prefix.d[15:14];
+  endfunction
+
   // Bytes per row of a GEMM's C and D
   function automatic logic [17:0] gemm_c_bytes(instr_t word, gemm_mode_t mode);
     unique case (mode.out)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from golden import formats
 from npu.compiler.weight_tiles import plain_bytes
 from spec.isa import (
-    GEMM_LINES,
     DEPTHWISE_TAPS,
+    GEMM_LINES,
     WORD,
     Flag,
     GemmA,
