@@ -34,7 +34,7 @@ module npu_check
 
   typedef enum logic [2:0] {
     StLegal,
-    StHeads,
+    StRest,   // what may leave no rest is divided
     StTerms,
     StLast,   // the last product is compared
     StPush
@@ -52,14 +52,15 @@ module npu_check
   fetched_t                taken_q;
   sizes_t                  sizes_q;
   error_e legal_error, own_error;
-  mem_addr_t                legal_addr;
-  term_t                    legal_term                      [NumTerms];
-  term_t                    terms_q                         [NumTerms];
-  logic                     check_heads;
-  logic      [NumTerms-1:0] legal_left;
-  instr_t                   word;
-  logic                     bad;
-  entry_t                   own;  // if it needs no products
+  mem_addr_t legal_addr;
+  term_t     legal_term [NumTerms];
+  term_t     terms_q    [NumTerms];
+  logic check_heads, check_lines;
+  logic   [        16:0] lines_rest;
+  logic   [NumTerms-1:0] legal_left;
+  instr_t                word;
+  logic                  bad;
+  entry_t                own;  // if it needs no products
   assign word = instr_t'(taken_q.word);
 
   npu_legal #(
@@ -78,7 +79,9 @@ module npu_check
     .own_error_o  (own_error),
     .error_addr_o (legal_addr),
     .term_o       (legal_term),
-    .check_heads_o(check_heads)
+    .check_heads_o(check_heads),
+    .check_lines_o(check_lines),
+    .lines_rest_o (lines_rest)
   );
 
   always_comb begin
@@ -137,7 +140,8 @@ module npu_check
     start_q    <= term.start;
   end
 
-  // M mod K by shifting subtraction
+  // M mod K by shifting subtraction; what lines have more than a row is there without
+  localparam logic [4:0] RestSteps = 5'd16;
   logic [4:0] step_q;
   logic [16:0] rest_q, rest_shifted;
   dim_t dividend_q;
@@ -188,8 +192,8 @@ module npu_check
       end
       unique case (state_q)
         StLegal: begin
-          step_q     <= '0;
-          rest_q     <= '0;
+          step_q     <= check_lines ? RestSteps : '0;
+          rest_q     <= check_lines ? lines_rest : '0;
           dividend_q <= word.m;
           terms_q    <= legal_term;
           if (taken_q.valid) begin
@@ -202,7 +206,7 @@ module npu_check
             end else if (bad || (legal_left == '0 && word.opcode != OpPfx)) begin
               state_q <= StPush;
             end else if (word.opcode != OpPfx) begin
-              state_q <= check_heads ? StHeads : StTerms;
+              state_q <= (check_heads || check_lines) ? StRest : StTerms;
             end
           end else if (taken_q.past_end && !no_end_q) begin
             no_end_q <= 1'b1;
@@ -210,9 +214,8 @@ module npu_check
             state_q  <= StPush;
           end
         end
-        StHeads: begin
-          // Sixteen steps, then the remainder is known.
-          if (step_q == 5'd16) begin
+        StRest: begin
+          if (step_q == RestSteps) begin
             if (rest_q != '0) begin
               entry_q.error <= ErrBadDimension;
               state_q       <= StPush;

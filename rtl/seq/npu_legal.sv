@@ -24,14 +24,17 @@ module npu_legal
   input sizes_t         sizes_i,       // of word_i
   input logic    [31:0] length_i,      // words of the program
 
-  output error_e    error_o,                  // the first error in that order; ErrNone: legal
-  output logic      bad_o,                    // there is one
-  output error_e    own_error_o,              // the same of SET, LOOP, BARRIER, NOP, END and PFX
-  output mem_addr_t error_addr_o,             // value that SET may not take, else zero
+  output error_e error_o,  // the first error in that order; ErrNone: legal
+  output logic bad_o,  // there is one
+  output error_e own_error_o,  // the same of SET, LOOP, BARRIER, NOP, END and PFX
+  output mem_addr_t error_addr_o,  // value that SET may not take, else zero
   // Products to form, without an error; no meaning with one
-  output term_t     term_o       [NumTerms],
+  output term_t term_o[NumTerms],
   // SOFTMAX: M must still be found to be a multiple of K
-  output logic      check_heads_o
+  output logic check_heads_o,
+  // GEMM: lines of A must still be found to leave no rest
+  output logic check_lines_o,
+  output logic [16:0] lines_rest_o
 );
 
   localparam int unsigned Edge = tile_edge(ArrayDim);
@@ -39,7 +42,8 @@ module npu_legal
   localparam logic [19:0] TableLines = 20'(TableBytes / LineBytes);
 
   logic gemm_bad_field, gemm_bad_dim;
-  term_t gemm_term[NumTerms];
+  term_t gemm_term  [NumTerms];
+  logic  gemm_lined;
 
   npu_legal_gemm #(
     .ArrayDim(ArrayDim),
@@ -52,6 +56,8 @@ module npu_legal
     .sizes_i,
     .bad_field_o(gemm_bad_field),
     .bad_dim_o  (gemm_bad_dim),
+    .lined_o    (gemm_lined),
+    .rest_o     (lines_rest_o),
     .term_o     (gemm_term)
   );
 
@@ -236,6 +242,8 @@ module npu_legal
       bad_field |= prefix_i.base[$clog2(Edge)-1:0] != '0;
     end
   end
+
+  assign check_lines_o = word_i.opcode == OpGemm && gemm_lined;
 
   assign is_set = word_i.opcode == OpSet;
 

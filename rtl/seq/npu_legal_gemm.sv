@@ -18,9 +18,11 @@ module npu_legal_gemm
   input prefix_t prefix_i,      // that prefix, zero without one
   input sizes_t  sizes_i,       // of word_i
 
-  output logic  bad_field_o,           // a field of it or of its prefix does not fit its form
-  output logic  bad_dim_o,             // a dimension is zero, too large or may not be dynamic
-  output term_t term_o     [NumTerms]  // products to form; no meaning if either is high
+  output logic bad_field_o,  // a field of it or of its prefix does not fit its form
+  output logic bad_dim_o,  // a dimension is zero, too large or may not be dynamic
+  output logic lined_o,  // rows of A are in lines, which must be found to leave no rest
+  output logic [16:0] rest_o,  // of lines: zero where they are whole tiles and all of a row
+  output term_t term_o[NumTerms]  // products to form; no meaning if either is high
 );
 
   localparam int unsigned Edge = tile_edge(ArrayDim);
@@ -104,9 +106,11 @@ module npu_legal_gemm
     bad_operand |= uses_sums && !has_prefix_i;
 
     bad_prefix = prefix_i.cp != '0 && no_output;
-    bad_prefix |= prefix_i.bp != '0 && mode.b_form != GemmBRowMajor && !depthwise && !lined;
-    bad_prefix |= prefix_i.d != '0 && !(has_d && !stream) && !lined;
-    bad_prefix |= lined && (gemm_more_lines(prefix_i) == '0 || prefix_i.bp == '0);
+    bad_prefix |= prefix_i.bp != '0 && mode.b_form == GemmBTile;
+    bad_prefix |= prefix_i.bp != '0 && stream && !said.depthwise && prefix_i.d == '0;
+    bad_prefix |= prefix_i.d != '0 && (stream ? said.depthwise : !has_d);
+    bad_prefix |= prefix_i.d != '0 && stream && prefix_i.bp == '0;
+    bad_prefix |= prefix_i.d != '0 && stream && gemm_more_lines(prefix_i) == '0;
     bad_prefix |= prefix_i.dp != '0 && !has_d;
     bad_prefix |= prefix_i.mul != '0 && !uses_mul && !uses_sums;
     bad_prefix |= prefix_i.sh != '0 && !uses_mul;
@@ -120,19 +124,21 @@ module npu_legal_gemm
   // Dimensions
   // ---------------------------------------------------------------------------------------------
   localparam logic [15:0] TileWords = 16'(Edge / 16);  // of an inner tile of 8-bit elements
-  logic [15:0] a_words, line, row_words;  // words of a row of A, of a line, of all lines
+  logic [15:0] a_words, line, lined_words;  // words of a row of A, of a line, of all lines
   logic [15:0] tile_rest;  // words of an inner tile behind its first
   assign a_words = depthwise ? words_of({2'b0, n}) : words_of(row_bytes(k, wide));
   assign line = gemm_line(prefix_i);
+  assign lined_o = lined;
+  assign rest_o = {(line & tile_rest) != '0, lined_words - a_words};
   assign tile_rest = (wide ? 2 * TileWords : TileWords) - 1'b1;
 
   always_comb begin
     unique case (gemm_more_lines(
         prefix_i
     ))
-      2'd1:    row_words = line << 1;
-      2'd2:    row_words = line + (line << 1);
-      default: row_words = line << 2;
+      2'd1:    lined_words = line << 1;
+      2'd2:    lined_words = line + (line << 1);
+      default: lined_words = line << 2;
     endcase
   end
 
@@ -149,7 +155,6 @@ module npu_legal_gemm
     bad_dim_o |= mode.argmax && word_i.m != 16'd1;
     bad_dim_o |= depthwise && !(word_i.k inside {
         16'(Edge), 16'(2 * Edge), 16'(3 * Edge), 16'(GemmLines * Edge)});
-    bad_dim_o |= lined && ((line & tile_rest) != '0 || row_words != a_words);
   end
 
   // ---------------------------------------------------------------------------------------------
