@@ -54,6 +54,8 @@ module unit_legal_gemm
       .sizes_i     (sizes_of(word, tile_edge(ArrayDim))),
       .bad_field_o (refused[f]),
       .bad_dim_o   (),
+      .lined_o     (),
+      .rest_o      (),
       .term_o      ()
     );
   end
