@@ -7,6 +7,7 @@ from npu.asm.syntax import (
     Dim,
     Fields,
     HeadsOperand,
+    LinesOperand,
     Number,
     Predicate,
     Requantisation,
@@ -32,12 +33,12 @@ from spec.isa.generated import (
 from spec.isa.weight_formats import GROUPED
 
 PREFIX_OPERANDS: dict[str, TextOperand] = {
-    name: Number(f"pfx.{field}", BitField("sh", 0, 6))
-    if name == "sh"
-    else Number(f"pfx.{field}")
-    if name in ("mul", "base")
-    else Bytes(f"pfx.{field}")
-    for name, field in PREFIX_FIELDS.items()
+    name: Bytes(f"pfx.{field}") for name, field in PREFIX_FIELDS.items()
+} | {
+    "mul": Number("pfx.imm"),
+    "base": Number("pfx.k"),
+    "sh": Number("pfx.flags", BitField("sh", 0, 6)),
+    "lines": LinesOperand("pfx.m"),
 }
 BARRIER_ENGINES = ("ld", "st", "gemm", "smx", "nrm", "vec")
 
@@ -68,6 +69,11 @@ def _stream(fields: Fields) -> bool:
     return _mode_set(fields) and form in (GemmB.STREAM, GemmB.STREAM_MX)
 
 
+def _lined(fields: Fields) -> bool:
+    depthwise = OPCODES[Opcode.GEMM].imm["depthwise"].get(fields.get("imm", 0))
+    return _stream(fields) and not depthwise
+
+
 def _grouped(fields: Fields) -> bool:
     return _stream(fields) and fields.get("format", 0) in GROUPED
 
@@ -85,6 +91,8 @@ def _gemm() -> Syntax:
         "scale": _classic,
         "shift": _classic,
         "classic": _classic,
+        "d": lambda fields: not _lined(fields),
+        "lines": _lined,
         "sums": _row_sums,
         "mul": lambda fields: not _row_sums(fields),
     }

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from npu.asm.errors import OperandError
 from npu.asm.expressions import evaluate
 from spec.isa.fields import BitField
-from spec.isa.generated import DYNAMIC, WORD
-from spec.isa.operands import extent, is_dynamic
+from spec.isa.generated import DYNAMIC, GEMM_LINES, WORD
+from spec.isa.operands import LINE_WORDS, MORE_LINES, extent, is_dynamic
 
 # Raw field values of the word being built; prefix fields have the key "pfx." + field.
 Fields = dict[str, int]
@@ -205,6 +205,30 @@ class HeadsOperand(TextOperand):
         """Return the value in text, or None."""
         first = self.first.get(fields.get("imm", 0))
         return f"{first}..{first + self.count.get(fields.get('imm', 0))}"
+
+
+@dataclass(frozen=True)
+class LinesOperand(TextOperand):
+    """Lines of a row of A and the bytes of one, as in 3x48."""
+
+    field: str
+
+    def parse(self, text: str, fields: Fields, symbols: Symbols) -> None:
+        """Put the value of `text` into `fields`."""
+        count, times, size = text.partition("x")
+        if not times:
+            raise OperandError(f"{text}: write lines x bytes of one, as in 3x48")
+        lines, words = evaluate(count, symbols), evaluate(size, symbols) // WORD
+        most = 1 << LINE_WORDS.width
+        if not 1 <= lines <= GEMM_LINES or evaluate(size, symbols) % WORD or not 0 <= words < most:
+            allowed = f"1 to {GEMM_LINES} lines of multiples of 16 below {most * WORD:#x}"
+            raise OperandError(f"{text}: allowed are {allowed}")
+        fields[self.field] = MORE_LINES.put(lines - 1) | LINE_WORDS.put(words)
+
+    def text(self, fields: Fields) -> str | None:
+        """Return the value in text, or None."""
+        value = fields.get(self.field, 0)
+        return f"{MORE_LINES.get(value) + 1}x{LINE_WORDS.get(value) * WORD}" if value else None
 
 
 @dataclass(frozen=True)

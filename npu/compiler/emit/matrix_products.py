@@ -57,8 +57,10 @@ def emit_product(
         share: the piece of the stream; None if nothing is taken from it.
         epilogue: what follows.
         transpose: B is given transposed.
-        lines: of a depthwise product: how many lines of A each column multiplies, and the bytes
-            between their beginnings. A is then (M, N), of which M + 3 rows are read.
+        lines: how many lines of A a row is, or each column multiplies, and the bytes between
+            their beginnings.
+        depthwise: each column multiplies its own channel. A is then (M, N), of which M + 3 rows
+            are read in each line.
     """
     d = epilogue.sums or epilogue.operand
     switches = {
@@ -89,13 +91,21 @@ def emit_product(
         mul=epilogue.product[0] if epilogue.product else None,
         sh=epilogue.product[1] if epilogue.product else None,
         ap=a.given_pitch if lines is None else _given(a, a.pitch),
-        bp=operands.bp if lines is None or lines[0] == 1 else _given(a, lines[1]) if depthwise else lines[1],
+        bp=_line_pitch(a, lines, depthwise) if lines else operands.bp,
         cp=dst.given_pitch,
         d=operands.d,
-        lines=(lines[0] - 1) << 18 | a.row_bytes // lines[0] if lines and not depthwise else None,
+        lines=f"{lines[0]}x{a.row_bytes // lines[0]}" if lines and not depthwise else None,
         dp=d.given_pitch if d else None,
         share=share,
     )
+
+
+def _line_pitch(a: SramMatrix, lines: tuple[int, int], depthwise: bool) -> int | None:
+    """Return the bytes between lines of A where they must be named."""
+    count, apart = lines
+    if not depthwise:
+        return apart
+    return None if count == 1 else _given(a, apart)
 
 
 def _given(a: SramMatrix, pitch: int) -> int | None:

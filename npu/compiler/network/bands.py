@@ -16,7 +16,14 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from npu.compiler.emit import ELEMENTS, Element, Epilogue, SramMatrix, emit_elementwise, emit_product
+from npu.compiler.emit import (
+    ELEMENTS,
+    Element,
+    Epilogue,
+    SramMatrix,
+    emit_elementwise,
+    emit_product,
+)
 from npu.compiler.network.convolution import (
     COPY_MOST,
     COPY_OVERHEAD,
@@ -176,7 +183,9 @@ class BandKernel(Kernel):
         )
         views = [self.writes, *self.reads[1:]]
         return dense and all(
-            self._pixels(view, self.chunks[chunk]).rows() for view in views for chunk in self.sizes()
+            self._pixels(view, self.chunks[chunk]).rows()
+            for view in views
+            for chunk in self.sizes()
         )
 
     # Operands -----------------------------------------------------------------------------------

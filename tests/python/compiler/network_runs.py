@@ -56,7 +56,10 @@ def run_as_golden(
 ) -> tuple[CompiledNetwork, Mapping[str, Array]]:
     """Return a fused graph compiled and its outputs, which are golden's bit for bit."""
     network = compile_network(graph, limits)
-    expected, found = run_golden(graph, inputs), run_compiled(network, inputs, limits=limits).outputs
+    expected, found = (
+        run_golden(graph, inputs),
+        run_compiled(network, inputs, limits=limits).outputs,
+    )
     for name in graph.outputs:
         np.testing.assert_array_equal(found[name], expected[name])
     return network, found
