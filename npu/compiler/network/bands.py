@@ -539,9 +539,13 @@ def _pieces(
 
 
 def line_of(window: MovingWindow) -> int:
-    """Return the pixels of a line in SRAM: the border beside a line is the next one's as well."""
-    reach = (window.out[1] - 1) * window.strides[1] + window.span[1]
-    return window.width + max(window.pads[1], reach - window.pads[1] - window.width)
+    """Return the pixels of a line in SRAM: the border beside a line is the next one's as well.
+
+    Windows of border alone are behind the first of the next line no more than others are.
+    """
+    last = (window.out[1] - 1) * window.strides[1]
+    reach = last + window.span[1] - window.pads[1]
+    return max(window.width + window.pads[1], reach, last + 1)
 
 
 def _steps(window: MovingWindow, filters: Filters) -> tuple[int, int]:
