@@ -8,7 +8,7 @@ from npu.compiler import ProgramBuilder
 from npu.compiler.attention_plan import UnitStep, schedule
 from npu.compiler.hazards import Board, Footprint, footprint, words
 from npu.runtime.account import word_costs
-from spec.isa import Engine
+from spec.isa import Engine, Instruction, Opcode
 from spec.isa.operands import Limits
 
 A, B = 0b0011, 0b0110
@@ -61,6 +61,18 @@ def test_lines_of_a_depthwise_gemm(edge: int) -> None:
     assert touched == Footprint(reads=one | one << 32 | one << 64, writes=words(0x8000, 3, 80, 80))
     (cost,) = word_costs([prefix, word], Limits(array_dim=edge))[1:]
     assert (cost.macs, cost.tiles) == (4 * 3 * 3 * 20, -(-20 // edge) * 3)
+
+
+def test_rows_in_lines() -> None:
+    """A GEMM with A in lines reads each line, and not what lies between them."""
+    prefix = Instruction(Opcode.PFX, src0=1, src1=32, m=2 << 14 | 3)
+    text = "GEMM dst=0x8000 src0=0x100 M=4 N=20 K=140 B=stream out=i32"
+    (word,) = assemble(text).instructions
+    one = words(0x100, 4, 48, 16)
+    touched = footprint(word, prefix, 16)
+    assert touched == Footprint(reads=one | one << 32 | one << 64, writes=words(0x8000, 4, 80, 80))
+    (cost,) = word_costs([prefix, word], Limits())[1:]
+    assert (cost.macs, cost.tiles) == (4 * 20 * 140, 2 * 9)
 
 
 def test_younger_ones_may_stay() -> None:

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random instructions: legal ones of every opcode, and words with a few random changes."""
 
+from dataclasses import replace
 from random import Random
 
-from spec.isa import OPCODES, ErrorCode, Instruction, Opcode, SetReg
+from spec.isa import OPCODES, ErrorCode, Flag, GemmB, GemmOut, Instruction, Opcode, SetReg
 from spec.isa.legality import check
-from spec.isa.operands import Limits
+from spec.isa.operands import LINE_WORDS, MORE_LINES, Limits
 
 Pair = tuple[Instruction | None, Instruction]
 
 _ATTEMPTS = 20000
+_LINED = 0.005
+"""Share of GEMMs that have A in lines: every fourth legal one, as few others are legal."""
 
 
 def _dimension(rng: Random, dynamic: bool) -> int:
@@ -51,7 +54,10 @@ def _candidate(rng: Random, opcode: Opcode) -> Pair:
         values["m"], values["n"] = rng.getrandbits(6), rng.randint(0, 4)
     elif opcode == Opcode.SOFTMAX and values["k"]:
         values["k"] = values["m"]
-    return _prefix(rng, opcode), Instruction(opcode, **values)
+    word = Instruction(opcode, **values)
+    if opcode == Opcode.GEMM and rng.random() < _LINED:
+        return _in_lines(rng, word)
+    return _prefix(rng, opcode), word
 
 
 def _prefix(rng: Random, opcode: Opcode) -> Instruction | None:
@@ -70,6 +76,25 @@ def _prefix(rng: Random, opcode: Opcode) -> Instruction | None:
     if "base" in info.prefix and rng.random() < 0.2:
         values["k"] = 32 * rng.randint(0, 50)
     return Instruction(Opcode.PFX, **values)
+
+
+def _in_lines(rng: Random, word: Instruction) -> Pair:
+    """Return a GEMM of exact sums with A in as many lines and words as its K takes."""
+    lines, words, a_type = rng.randint(2, 4), rng.choice((1, 2, 4, 8)), rng.randint(0, 3)
+    b_form = rng.choice((GemmB.STREAM, GemmB.STREAM_MX))
+    given = {"a_type": a_type, "b_form": b_form, "out": GemmOut.INT32}
+    imm = sum(OPCODES[Opcode.GEMM].imm[name].put(value) for name, value in given.items())
+    element = 1 + a_type // 2
+    k = (lines * words * 16 - rng.randrange(16)) // element
+    values = {"flags": 1 << Flag.MODE, "src1": 0, "imm": imm, "k": k}
+    prefix = Instruction(
+        Opcode.PFX,
+        dst=rng.choice((0, rng.randint(1, 70))),
+        src0=rng.choice((0, rng.randint(1, 70))),
+        src1=rng.randint(1, 70),
+        m=MORE_LINES.put(lines - 1) | LINE_WORDS.put(words),
+    )
+    return prefix, replace(word, **values)
 
 
 def legal(rng: Random, opcode: Opcode, limits: Limits) -> Pair:

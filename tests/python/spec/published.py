@@ -35,7 +35,7 @@ ISA = {
         BASE4 20 16 ADD, BASE5 21 16 ADD, BASE6 22 16 ADD, BASE7 23 16 ADD
     """,
     "prefix: field of PFX": """
-        cp dst, ap src0, bp src1, d m, dp n, base k, mul imm, sums imm, sh flags
+        cp dst, ap src0, bp src1, d m, lines m, dp n, base k, mul imm, sums imm, sh flags
     """,
     "WEIGHT_FORMAT in 4 bits": """
         INT8 0 int8, INT4 1 int4, INT4G 2 int4g, INT4S 3 int4s, INT2 4 int2, INT8S 5 int8s
@@ -117,7 +117,7 @@ ISA = {
     """,
     "prefixes of opcodes": """
         NOP, BARRIER, PFX, SET, ARGMAX, LOOP, END, DMA_LOAD cp, DMA_STORE cp, EMBED cp
-        GEMM cp ap bp d dp base mul sums sh, VEC cp ap bp, ROPE cp ap bp, SOFTMAX cp ap
+        GEMM cp ap bp d lines dp base mul sums sh, VEC cp ap bp, ROPE cp ap bp, SOFTMAX cp ap
         LAYERNORM cp ap, RMSNORM cp ap, GELU cp ap, SILU cp ap, KV_APPEND ap base, KV_READ cp base
     """,
 }

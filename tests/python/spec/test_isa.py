@@ -132,6 +132,16 @@ def _depthwise(prefix: Instruction | None = None, imm: int = 0, **fields: int) -
     return _gemm(prefix, **{"flags": MODE, "src1": 0, "imm": imm} | fields)
 
 
+def _cut(words: int, lines: int = 3, bp: int = 9, **fields: int) -> Instruction:
+    """Return the prefix word of a GEMM whose rows of A are lines of so many words."""
+    return Instruction(Opcode.PFX, src1=bp, m=lines - 1 << 14 | words, **fields)
+
+
+def _lined(prefix: Instruction, imm: int = 0, **fields: int) -> Pair:
+    values = {"flags": MODE, "src1": 0, "k": 144, "imm": imm | I32 | STREAM}
+    return _gemm(prefix, **values | fields)
+
+
 PFX = Instruction(Opcode.PFX)
 MUL = Instruction(Opcode.PFX, imm=5, flags=3)
 LINES = Instruction(Opcode.PFX, src1=4)
@@ -212,6 +222,44 @@ F, D, R, A, U, N = (
         (_depthwise(LINES, m=126, k=64, src0=0x3F73), N),
         (_depthwise(LINES, m=126, k=64, src0=0x3F74), R),
         (_gemm(LINES, flags=MODE, src1=0, imm=I32 | STREAM, k=16), F),
+        (_lined(_cut(3)), N),
+        (_lined(_cut(3), imm=MX), N),
+        (_lined(_cut(3), imm=1, k=129), N),
+        (_lined(_cut(3), k=128), D),
+        (_lined(_cut(3), k=145), D),
+        (_lined(_cut(4)), D),
+        (_lined(_cut(2)), D),
+        (_lined(_cut(0)), D),
+        (_lined(_cut(0x3FFF)), D),
+        (_lined(_cut(3, 2), k=96), N),
+        (_lined(_cut(3, 4), k=192), N),
+        (_lined(_cut(3, 2)), D),
+        (_lined(_cut(3, 4)), D),
+        (_lined(_cut(9, 1)), F),
+        (_lined(_cut(9, 1, bp=0)), F),
+        (_lined(_cut(3, bp=0)), F),
+        (_lined(_cut(4), imm=2, k=96), N),
+        (_lined(_cut(4), imm=3, k=89), N),
+        (_lined(_cut(4), imm=2, k=88), D),
+        (_lined(_cut(3), imm=2, k=72), D),
+        (_lined(_cut(3), k=0xF009), D),
+        (_lined(_cut(3), n=0xF009), D),
+        (_lined(_cut(3), m=0xF008), N),
+        (_lined(_cut(3, k=32), m=0xF008), N),
+        (_lined(_cut(3), imm=DEPTHWISE, k=48), F),
+        (_lined(_cut(3, bp=0), imm=DEPTHWISE, k=48), F),
+        (_gemm(_cut(3, bp=0), k=144), F),
+        (_gemm(_cut(3), flags=MODE, imm=I32 | TILE, k=144), F),
+        (_gemm(_cut(3, bp=0), flags=MODE | ACC, imm=I32, k=144), R),
+        (_gemm(_cut(3, 1, bp=0), flags=MODE | ACC, imm=I32, k=144), N),
+        (_lined(_cut(3), src1=7), F),
+        (_lined(_cut(3), flags=MODE | ACC, src1=7), N),
+        (_lined(_cut(3), m=2, src0=0x3FE2), N),
+        (_lined(_cut(3), m=2, src0=0x3FE3), R),
+        (_lined(_cut(3, src0=1), m=128, src0=0x3F6C), N),
+        (_lined(_cut(3, src0=1), m=128, src0=0x3F6D), R),
+        (_lined(_cut(3, bp=0x1000), m=1, src0=0x1FFD), N),
+        (_lined(_cut(3, bp=0x1000), m=1, src0=0x1FFE), R),
         (_gemm(flags=MODE, imm=3 << 10), F),
         *(
             (
@@ -310,6 +358,30 @@ def test_lines_of_a_depthwise_gemm(edge: int) -> None:
         ]
         assert lines[-1].end == 256 + 2 * step + 7 * pitch + 32
     assert GemmForm.of(word).macs(5, 17, 3 * edge, edge) == 4 * 3 * 5 * 17
+
+
+@pytest.mark.parametrize(
+    ("a_type", "words", "code"),
+    [(0, 2, N), (1, 4, N), (0, 3, D), (0, 1, D), (2, 4, N), (3, 8, N), (2, 2, D), (3, 6, D)],
+)
+def test_lines_are_whole_inner_tiles(a_type: int, words: int, code: ErrorCode) -> None:
+    """A tile of an array of 32 is two words of A, or four of a 16-bit A."""
+    prefix, word = _lined(_cut(words), imm=a_type, k=3 * words * 16 // (1 + a_type // 2))
+    assert code_of(check(word, prefix, Limits(array_dim=32))) == code
+
+
+def test_operands_of_rows_in_lines() -> None:
+    """Each line of A is an operand; the natural pitch is that of the whole row."""
+    prefix, word = _lined(_cut(4), imm=2, m=5, k=90)
+    for given, pitch in ((prefix, 192), (_cut(4, src0=2), 32)):
+        lines = [o for o in sram_operands(word, Prefix.of(given), 16) if o.name == "src0"]
+        assert [(o.address, o.rows, o.row_bytes, o.pitch) for o in lines] == [
+            (256 + line * 9 * 16, 5, 64, pitch) for line in range(3)
+        ]
+        assert lines[-1].end == 256 + 2 * 9 * 16 + 4 * pitch + 64
+    assert GemmForm.of(word).macs(5, 16, 90, 16) == 2 * 5 * 16 * 90
+    assert (Prefix.of(prefix).lines, Prefix.of(prefix).line_words) == (3, 4)
+    assert (Prefix().lines, Prefix().line_words) == (1, 0)
 
 
 def test_checks_come_in_order() -> None:
