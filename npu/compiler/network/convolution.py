@@ -363,27 +363,27 @@ class ConvKernel(Kernel):
     # Instructions -------------------------------------------------------------------------------
 
     def begin(self, place: KernelPlace) -> None:
-        """Fill stages with the border, and load the bias of int32 results."""
+        """Fill the border beside images, and load the bias of int32 results."""
         if self._plain_bias is not None:
             place.constant("bias", place.scratch("bias"))
         if self.staged(0) and not self.window.plain:
             for slot in range(self.slots(0)):
-                address = place.scratch(f"stage0.{slot}")
-                self._fill(place, address, self.stage_rows * len(self.blocks))
+                address, rows = place.scratch(f"stage0.{slot}"), self.stage_rows * len(self.blocks)
+                left, width = self.window.pads[1], self.window.width
+                right = self.window.padded_width - left - width
+                self._fill(place, address, rows, left)
+                self._fill(place, address + (left + width) * self.pixel_bytes, rows, right)
 
-    def _fill(self, place: KernelPlace, address: int, rows: int) -> None:
-        """Fill padded rows with the value of the border."""
-        size = self.window.padded_width * self.pixel_bytes
-        if self.reads[0].size == 1 and rows:
-            value = int(self.operation["pad_value"])
-            value = value - 256 if value > 127 else value
-            for first in range(0, size, COPY_MOST):
-                columns = min(COPY_MOST, size - first)
-                matrix = SramMatrix(address + first, rows, columns, "int8", size)
-                emit_elementwise(place.builder, "clamp", matrix, matrix, lo=value, hi=value)
-        elif rows:
-            value = int(self.operation["pad_value"])
-            matrix = SramMatrix(address, rows, size // 2, "int16")
+    def _fill(self, place: KernelPlace, address: int, rows: int, pixels: int) -> None:
+        """Fill pixels of padded rows with the value of the border."""
+        size, unit = pixels * self.pixel_bytes, self.reads[0].size
+        pitch = self.window.padded_width * self.pixel_bytes
+        value = int(self.operation["pad_value"])
+        value = value - 256 if unit == 1 and value > 127 else value
+        most = COPY_MOST * unit
+        for first in range(0, size if rows else 0, most):
+            columns = min(most, size - first) // unit
+            matrix = SramMatrix(address + first, rows, columns, self._element, pitch)
             emit_elementwise(place.builder, "clamp", matrix, matrix, lo=value, hi=value)
 
     def fetch(self, place: KernelPlace, number: int, chunk: int, slot: int) -> None:
@@ -400,9 +400,8 @@ class ConvKernel(Kernel):
         inner = source.shape[0] // window.width
         for block in range(len(self.blocks)):
             plane = slot + block * self.stage_rows * line
-            if one.band >= self.slots(0):
-                self._fill(place, plane, top)
-                self._fill(place, plane + (top + inner) * line, bottom)
+            self._fill(place, plane, top, window.padded_width)
+            self._fill(place, plane + (top + inner) * line, bottom, window.padded_width)
             at = plane + top * line + window.pads[1] * self.pixel_bytes
             if inner:
                 self._fetch_plane(place, source, block, at, line, inner)
