@@ -25,7 +25,7 @@ from spec.isa import (
     WeightFormat,
     WeightGroup,
 )
-from spec.isa.operands import up
+from spec.isa.operands import LINE_WORDS, MORE_LINES, up
 from tb.stimulus.operand_values import any_shift, factor, full, mixed, stored_factor, stored_factors
 from tb.stimulus.random_case import Case, instruction, size
 from tb.stimulus.sram_space import Place, Space
@@ -81,6 +81,8 @@ class GemmMode:
     fmt: WeightFormat = WeightFormat.INT8
     group: WeightGroup = WeightGroup.G32
     depthwise: bool = False
+    lines: bool = False
+    """Rows of A are in lines, where K and the source of B allow it."""
 
     @property
     def narrow(self) -> bool:
@@ -133,6 +135,7 @@ def random_mode(random: np.random.Generator, edge: int, *, depthwise: bool = Fal
         fmt=fmt,
         group=group,
         depthwise=columns,
+        lines=b_form == GemmB.STREAM and not columns and chance(0.5),
     )
 
 
@@ -187,6 +190,14 @@ def _beats(
     return beats
 
 
+def lines_of(shape: GemmSize, mode: GemmMode, edge: int) -> list[int]:
+    """Return in how many lines of whole inner tiles rows of A may be."""
+    size = np.dtype(A_TYPES[mode.a_type]).itemsize
+    words, tile = up(shape.k * size) // WORD, edge * size // WORD
+    allowed = mode.lines and mode.b_form == GemmB.STREAM and not mode.depthwise
+    return [n for n in range(2, GEMM_LINES + 1) if allowed and words % (n * tile) == 0]
+
+
 class _Builder:
     """Collects the operands of one GEMM."""
 
@@ -205,6 +216,8 @@ class _Builder:
         """Place A and give it data."""
         if self.lines:
             return self._image()
+        if lines := lines_of(self.shape, self.mode, self.edge):
+            return self._lined(int(self.random.choice(lines)))
         dtype = A_TYPES[self.mode.a_type]
         width = self.shape.k * np.dtype(dtype).itemsize
         place = self.space.matrix(self.shape.m, width)
@@ -223,6 +236,24 @@ class _Builder:
         place = self.space.block(words * WORD)
         self.case.fill("A", place, mixed(random, (1, words * WORD), A_TYPES[self.mode.a_type]))
         self.prefix |= {"ap": ap, "bp": bp}
+        return place
+
+    def _lined(self, lines: int) -> Place:
+        """Place A in lines: all that they cover, which may lie over each other, as rows may."""
+        random, rows, dtype = self.random, self.shape.m, A_TYPES[self.mode.a_type]
+        row = up(self.shape.k * np.dtype(dtype).itemsize) // WORD
+        line = row // lines
+        ap = int(random.choice([0, 0, 1, line, row + 1]))
+        apart = [1, line, line + 3, ap or row]
+        if rows * row < 256:
+            apart += [rows * (ap or row), rows * row + 5]
+        bp = int(random.choice(apart))
+        words = (rows - 1) * (ap or row) + (lines - 1) * bp + line
+        place = self.space.block(words * WORD)
+        data = mixed(random, (1, words * WORD // np.dtype(dtype).itemsize), dtype)
+        self.case.fill("A", place, data)
+        cut = MORE_LINES.put(lines - 1) | LINE_WORDS.put(line)
+        self.prefix |= {"ap": ap, "bp": bp, "d": cut}
         return place
 
     def b(self) -> int:

@@ -97,6 +97,10 @@ DEPTHWISE = "GEMM dst=0x10000 src0={src0} M={m} N=20 K={k} B=stream out=i32 dept
 """A depthwise GEMM: legal on arrays of 16 and 32 where K is one to four edges."""
 
 
+LINES = "GEMM dst=0x10000 src0={src0} M=4 N=20 K={k} B=stream out=i32 lines={lines}"
+"""A GEMM whose rows of A are in lines; a prefix word with bp belongs to it."""
+
+
 def groups(text: str, limits: Limits | None = None) -> list[Group]:
     """Return the instructions of a program text, each with its prefix word if it has one.
 
@@ -195,9 +199,16 @@ FORBIDDEN: dict[str, list[Group]] = {
         [_gemm(0, out=GemmOut.INT32, b_form=GemmB.STREAM, depthwise=1, a_type=a_type)]
         for a_type in (GemmA.INT16, GemmA.UINT16)
     ],
-    "GEMM: bp with the stream but not depthwise": [
+    "GEMM: bp with the stream but neither depthwise nor lines": [
         [_pfx(bp=4), _gemm(0, out=GemmOut.INT32, b_form=form)]
         for form in (GemmB.STREAM, GemmB.STREAM_MX)
+    ],
+    "GEMM: lines without bp, and one line": [
+        [_pfx(d=1 << 14 | 1), _gemm(0, out=GemmOut.INT32, b_form=GemmB.STREAM)],
+        [_pfx(bp=4, d=1), _gemm(0, out=GemmOut.INT32, b_form=GemmB.STREAM_MX)],
+    ],
+    "GEMM: lines with depthwise": [
+        [_pfx(bp=4, d=1 << 14 | 1), _gemm(0, out=GemmOut.INT32, b_form=GemmB.STREAM, depthwise=1)]
     ],
     "GEMM: op 3": [[_pfx(), _gemm(_REQUANT, q=GemmQ.TENSOR, op=op)] for op in _unnamed("op")],
     "GEMM: fmt": [

@@ -72,6 +72,19 @@ async def unit_gemm_depthwise(dut: Dut) -> None:
 
 
 @cocotb.test
+async def unit_gemm_lines(dut: Dut) -> None:
+    """Exact sums of rows in lines in every shape class; between them whole rows and B in SRAM."""
+    makers: list[Generator] = []
+    for turn, shape in enumerate(shapes(EDGE) * 2):
+        mode = replace(PLAIN, a_type=GemmA(turn % 4), b_form=GemmB.STREAM, lines=True)
+        size = replace(shape, k=(turn % 3 + 2) * (turn // 4 % 3 + 1) * EDGE)
+        makers.append(partial(build, shape=size, mode=mode, edge=EDGE))
+        if turn % 3 == 0:
+            makers.append(partial(gemm_of, shape, EDGE, bool(turn % 2)))
+    await EngineBench.of(dut).run_program(makers)
+
+
+@cocotb.test
 async def unit_gemm_products(dut: Dut) -> None:
     """Products with D, which take a stage more, in front of others, under random stalls."""
     bench = EngineBench.of(dut)

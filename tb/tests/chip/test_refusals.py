@@ -20,11 +20,19 @@ from npu.asm import assemble
 from spec.isa import OPCODES, PREFIX_FIELDS, WORD, Engine, ErrorCode, Instruction, Opcode, SetReg
 from spec.isa.fields import WORD_FIELDS
 from spec.isa.legality import check
-from spec.isa.operands import DYNAMIC, Limits, Prefix, share_bytes, sram_operands
+from spec.isa.operands import (
+    DYNAMIC,
+    LINE_WORDS,
+    MORE_LINES,
+    Limits,
+    Prefix,
+    share_bytes,
+    sram_operands,
+)
 from tb.bench.dut import Dut
 from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT
 from tb.stimulus.refused_programs import BASES, END, NOP, OLDER, YOUNGER, Refusals, changed, forms
-from tb.stimulus.refused_words import DEPTHWISE, FORBIDDEN, Group, groups
+from tb.stimulus.refused_words import DEPTHWISE, FORBIDDEN, LINES, Group, groups
 
 TAGS = ("seq", "faults")
 
@@ -517,6 +525,52 @@ async def test_refuse_depthwise(dut: Dut) -> None:
         await refusals.accepted(word(lines * edge, m, last, pitches))
         for at in (last + WORD, size, 0xFFFF0):
             await refusals.refused(word(lines * edge, m, at, pitches), ErrorCode.SRAM_RANGE, at)
+
+
+@cocotb.test
+async def test_refuse_lines(dut: Dut) -> None:
+    """Lines that are no whole tiles or not a row; all of them count in the range of A."""
+    refusals = await Refusals.start(dut)
+    limits = refusals.limits
+    edge, size = limits.edge, limits.sram_bytes
+
+    def word(k: int, lines: str, at: int = 0x2000, pitches: str = " bp=0x100") -> Group:
+        form = "2x32 A=i16" if lines.endswith("w") else "2x16"
+        text = LINES.format(src0=hex(at), k=32, lines=form) + pitches
+        (words,) = groups(text, Limits(sram_bytes=1 << 30, array_dim=4))
+        count, line = (int(part) for part in lines.rstrip("w").split("x"))
+        return changed(
+            changed(words, -1, k=k), 0, m=MORE_LINES.put(count - 1) | LINE_WORDS.put(line // WORD)
+        )
+
+    for k, lines in (
+        (2 * edge, f"2x{2 * edge}"),
+        (2 * edge + 1, f"2x{edge}"),
+        (edge, f"2x{edge}"),
+        (3 * edge, f"2x{edge}"),
+        (4 * edge, f"3x{edge}"),
+        (edge, "2x0"),
+        (edge, f"2x{edge}w"),
+        (3 * edge // 2, f"3x{edge}w"),
+        (2 * edge, f"2x{edge}w"),
+    ):
+        await refusals.refused(word(k, lines), ErrorCode.BAD_DIMENSION)
+    if edge > 16:
+        await refusals.refused(word(32, "2x16"), ErrorCode.BAD_DIMENSION)
+    await refusals.refused(word(edge, f"1x{edge}"), ErrorCode.ILLEGAL_FIELD)
+    without = changed(word(2 * edge, f"2x{edge}"), 0, src1=0)
+    await refusals.refused(without, ErrorCode.ILLEGAL_FIELD)
+    for k, lines, pitches, length in (
+        (2 * edge, f"2x{edge}", " bp=16", 3 * 2 * edge + 16 + edge),
+        (2 * edge - 15, f"2x{edge}", " bp=0x400", 3 * 2 * edge + 0x400 + edge),
+        (3 * edge, f"3x{edge}", " ap=16 bp=0x100", 3 * 16 + 2 * 0x100 + edge),
+        (8 * edge, f"4x{2 * edge}", " ap=16 bp=0x200", 3 * 16 + 3 * 0x200 + 2 * edge),
+        (4 * edge, f"4x{2 * edge}w", " ap=16 bp=0x200", 3 * 16 + 3 * 0x200 + 2 * edge),
+    ):
+        last = size - length
+        await refusals.accepted(word(k, lines, last, pitches))
+        for at in (last + WORD, size, 0xFFFF0):
+            await refusals.refused(word(k, lines, at, pitches), ErrorCode.SRAM_RANGE, at)
 
 
 @cocotb.test

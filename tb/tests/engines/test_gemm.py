@@ -41,6 +41,7 @@ from tb.stimulus.gemm_cases import (
     build,
     classic,
     gemm,
+    lines_of,
     random_mode,
 )
 from tb.stimulus.random_case import Generator, instruction
@@ -139,6 +140,35 @@ async def test_gemm_depthwise(dut: Dut) -> None:
             sums = replace(sums, fmt=WeightFormat.INT4G, group=WeightGroup.G64)
         mode = drawn if turn % 3 == 0 else replace(sums, depthwise=True)
         shape = GemmSize(m, turn, edge * (turn // 2 % GEMM_LINES + 1))
+        generators.append(partial(build, shape=shape, mode=mode, edge=edge))
+    program, stream = build_program(bench, generators)
+    execution = await bench.execute(program, stream, limit=1_000_000)
+    assert execution.finish.error is None, str(execution.finish.error)
+
+
+@cocotb.test
+async def test_gemm_lines(dut: Dut) -> None:
+    """Rows in two to four lines of one to three tiles, each type of A, columns past two tiles.
+
+    Every third mode is drawn, the others are exact int32 sums, some of weights in groups.
+    """
+    bench = await Bench.start(dut)
+    random, edge, rows = bench.random, bench.config.tile, bench.config.acc_rows
+    generators = []
+    for turn in range(36):
+        a_type, tiles = GemmA(turn % 4), turn // 12 + 1
+        m = rows // 2 if turn < 2 else int(random.integers(1, 9))
+        k = edge * tiles * (turn % 3 + 2) - (int(random.integers(8)) if turn % 2 else 0)
+        drawn = random_mode(random, edge)
+        while drawn.b_form != GemmB.STREAM:
+            drawn = random_mode(random, edge)
+        mode = _sums_mode(a_type, GemmB.STREAM, False, accumulate=turn % 5 == 0)
+        if turn % 3 == 0:
+            mode = replace(drawn, a_type=a_type)
+        elif turn % 3 == 1 and bench.config.narrow_formats:
+            mode = replace(mode, fmt=WeightFormat.INT4G, group=WeightGroup.G64)
+        shape, mode = GemmSize(m, turn + 1, k), replace(mode, lines=True)
+        assert lines_of(shape, mode, edge)
         generators.append(partial(build, shape=shape, mode=mode, edge=edge))
     program, stream = build_program(bench, generators)
     execution = await bench.execute(program, stream, limit=1_000_000)
