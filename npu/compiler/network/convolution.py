@@ -280,7 +280,8 @@ class ConvKernel(Kernel):
         found = {f"rows{slot}": pixels * self.row_bytes for slot in range(min(2, self.count))}
         if self._sums:
             columns = max(block.outputs for block in self.blocks)
-            found["sums"] = pixels * up(4 * columns)
+            # Of int16 pixels they are two planes, of high and of low bytes.
+            found["sums"] = pixels * up(4 * columns) * self.reads[0].size
             found |= factor_buffer(self.operation, pixels, columns)
         if self._plain_bias is not None:
             found["bias"] = found.get("sums", pixels * up(4 * self.blocks[0].outputs))
