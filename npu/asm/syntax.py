@@ -218,12 +218,12 @@ class LinesOperand(TextOperand):
         count, times, size = text.partition("x")
         if not times:
             raise OperandError(f"{text}: write lines x bytes of one, as in 3x48")
-        lines, words = evaluate(count, symbols), evaluate(size, symbols) // WORD
-        most = 1 << LINE_WORDS.width
-        if not 1 <= lines <= GEMM_LINES or evaluate(size, symbols) % WORD or not 0 <= words < most:
-            allowed = f"1 to {GEMM_LINES} lines of multiples of 16 below {most * WORD:#x}"
+        lines, line = evaluate(count, symbols), evaluate(size, symbols)
+        most = LINE_WORDS.mask * WORD
+        if not 2 <= lines <= GEMM_LINES or line % WORD or not WORD <= line <= most:
+            allowed = f"2 to {GEMM_LINES} lines of multiples of 16 from 16 to {most}"
             raise OperandError(f"{text}: allowed are {allowed}")
-        fields[self.field] = MORE_LINES.put(lines - 1) | LINE_WORDS.put(words)
+        fields[self.field] = MORE_LINES.put(lines - 1) | LINE_WORDS.put(line // WORD)
 
     def text(self, fields: Fields) -> str | None:
         """Return the value in text, or None."""

@@ -196,6 +196,59 @@ def test_depthwise_is_a_word() -> None:
         assemble(text, limits=Limits(array_dim=8))
 
 
+def test_rows_in_lines() -> None:
+    """Lines are written as count x bytes; what is no such text, or is refused, says why."""
+    text = (
+        "GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=4 N=20 K=143 B=stream q=ch out=i8 op=add "
+        "ap=0x10 bp=0x200 lines=3x48 dp=0x30"
+    )
+    prefix, word = assemble(text).instructions
+    assert (prefix.src0, prefix.src1, prefix.m, prefix.n) == (1, 0x20, 2 << 14 | 3, 3)
+    assert disassemble([prefix, word]).strip() == text
+    symbols = {"TAPS": 3, "LINE": 16}
+    assert assemble(text.replace("3x48", "TAPSxTAPS*LINE"), symbols=symbols).instructions == [
+        prefix,
+        word,
+    ]
+    assert assemble(text.replace("3x48", "3x0x30")).instructions == [prefix, word]
+    for wrong, message in (
+        ("lines=48", "lines: 48: write lines x bytes of one, as in 3x48"),
+        ("lines=3x", "lines: a value is missing"),
+        ("lines=x48", "lines: a value is missing"),
+        *(
+            (f"lines={wrong}", f"lines: {wrong}: allowed are 2 to 4 lines of multiples of 16")
+            for wrong in ("1x144", "1x0", "5x16", "0x48", "3x40", "3x0", "3x262144")
+        ),
+        ("lines=3x64", "lines=3x64: a row of K=143 has 144 bytes"),
+        ("lines=2x48", "lines=2x48: a row of K=143 has 144 bytes"),
+        ("d=0x100", "d is not used by this form of GEMM"),
+        ("", "prefix operand bp is not used here"),
+    ):
+        with pytest.raises(AsmError, match=re.escape(message)):
+            assemble(text.replace("lines=3x48", wrong))
+    for change, message in (
+        (" bp=0x200", "lines need the prefix operand bp"),
+        (" B=stream", "lines is not used by this form of GEMM"),
+    ):
+        with pytest.raises(AsmError, match=message):
+            assemble(text.replace(change, ""))
+    with pytest.raises(AsmError, match="lines is not used by this form of GEMM"):
+        assemble(text.replace("K=143", "K=48") + " depthwise")
+    with pytest.raises(AsmError, match="lines of 48 bytes: allowed are multiples of 32"):
+        assemble(text, limits=Limits(array_dim=32))
+
+
+def test_every_number_of_lines() -> None:
+    """Two to four lines, of the shortest tile to a long one, are read as they are written."""
+    for lines in (2, 3, 4):
+        for size in (32, 64, 4096):
+            line = f"GEMM dst=0x0 src0=0x0 M=2 N=9 K={lines * size // 2} A=i16 B=stream out=i32"
+            text = f"{line} bp=0x20 lines={lines}x{size}"
+            prefix, word = assemble(text).instructions
+            assert (prefix.m >> 14, prefix.m & 0x3FFF) == (lines - 1, size // 16)
+            assert disassemble([prefix, word]).strip() == text
+
+
 def test_indices_name_words() -> None:
     """The index comment names the word, prefix words counted."""
     program = assemble("DMA_LOAD dst=0 M=1 N=1 b=0 cp=32\nEND")
