@@ -112,6 +112,8 @@ def rows_of(word: Instruction, prefix: Instruction | None) -> set[str]:
                 continue
             if name == "mul" and _takes_sums(word):
                 continue
+            if name in ("d", "lines") and GemmForm.of(word).takes_lines != (name == "lines"):
+                continue
             if getattr(prefix, PREFIX_FIELDS[name]):
                 rows.add(f"{opcode.name} {name}=")
     return rows

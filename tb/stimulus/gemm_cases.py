@@ -60,6 +60,21 @@ class GemmSize:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """How rows of A lie in lines.
+
+    Attributes:
+        lines: of a row.
+        ap: words from row to row, 0 for the natural pitch of the whole row.
+        bp: words from line to line.
+    """
+
+    lines: int
+    ap: int
+    bp: int
+
+
+@dataclass(frozen=True)
 class GemmMode:
     """What a GEMM does besides multiplying.
 
@@ -135,7 +150,7 @@ def random_mode(random: np.random.Generator, edge: int, *, depthwise: bool = Fal
         fmt=fmt,
         group=group,
         depthwise=columns,
-        lines=b_form == GemmB.STREAM and not columns and chance(0.5),
+        lines=b_form == GemmB.STREAM and not columns and chance(1 / 3),
     )
 
 
@@ -163,10 +178,18 @@ def random_shape(
 
 
 def fitting(shape: GemmSize, mode: GemmMode, edge: int) -> GemmSize:
-    """Return the shape with an inner length that the mode takes: depthwise one to four tiles."""
-    if not mode.depthwise:
+    """Return the shape with an inner length that the mode takes.
+
+    Depthwise that is one to four tiles, of rows in lines as many tiles for each of two to four.
+    """
+    if mode.depthwise:
+        return replace(shape, k=edge * (1 + shape.k % GEMM_LINES))
+    if not mode.lines:
         return shape
-    return replace(shape, k=edge * (1 + shape.k % GEMM_LINES))
+    lines = 2 + shape.k % (GEMM_LINES - 1)
+    tiles = max(shape.k // (lines * edge), 1)
+    in_a_word = WORD // np.dtype(A_TYPES[mode.a_type]).itemsize
+    return replace(shape, k=lines * tiles * edge - shape.k % in_a_word)
 
 
 def _beats(
@@ -202,10 +225,16 @@ class _Builder:
     """Collects the operands of one GEMM."""
 
     def __init__(
-        self, random: np.random.Generator, space: Space, shape: GemmSize, mode: GemmMode, edge: int
+        self,
+        random: np.random.Generator,
+        space: Space,
+        shape: GemmSize,
+        mode: GemmMode,
+        edge: int,
+        cut: Cut | None = None,
     ) -> None:
         self.random, self.space, self.shape, self.mode, self.edge = random, space, shape, mode, edge
-        self.case = Case([])
+        self.case, self.cut = Case([]), cut
         self.prefix: dict[str, int] = {}
         self.lines = shape.k // edge if mode.depthwise else 0
         products = DEPTHWISE_TAPS * self.lines or shape.k
@@ -216,8 +245,10 @@ class _Builder:
         """Place A and give it data."""
         if self.lines:
             return self._image()
+        if self.cut:
+            return self._lined(self.cut)
         if lines := lines_of(self.shape, self.mode, self.edge):
-            return self._lined(int(self.random.choice(lines)))
+            return self._lined(self._drawn_cut(int(self.random.choice(lines))))
         dtype = A_TYPES[self.mode.a_type]
         width = self.shape.k * np.dtype(dtype).itemsize
         place = self.space.matrix(self.shape.m, width)
@@ -238,22 +269,28 @@ class _Builder:
         self.prefix |= {"ap": ap, "bp": bp}
         return place
 
-    def _lined(self, lines: int) -> Place:
-        """Place A in lines: all that they cover, which may lie over each other, as rows may."""
-        random, rows, dtype = self.random, self.shape.m, A_TYPES[self.mode.a_type]
-        row = up(self.shape.k * np.dtype(dtype).itemsize) // WORD
+    def _drawn_cut(self, lines: int) -> Cut:
+        """Draw pitches: lines and rows behind each other, with gaps, or over each other."""
+        random, rows = self.random, self.shape.m
+        row = up(self.shape.k * np.dtype(A_TYPES[self.mode.a_type]).itemsize) // WORD
         line = row // lines
         ap = int(random.choice([0, 0, 1, line, row + 1]))
-        apart = [1, line, line + 3, ap or row]
+        apart = [1, max(line - 1, 1), line, line, line + 3, ap or row]
         if rows * row < 256:
             apart += [rows * (ap or row), rows * row + 5]
-        bp = int(random.choice(apart))
-        words = (rows - 1) * (ap or row) + (lines - 1) * bp + line
+        return Cut(lines, ap, int(random.choice(apart)))
+
+    def _lined(self, cut: Cut) -> Place:
+        """Place A in lines: all that they cover, also what lies between them."""
+        size, dtype = self.shape, A_TYPES[self.mode.a_type]
+        element = np.dtype(dtype).itemsize
+        row = up(size.k * element) // WORD
+        line = row // cut.lines
+        words = (size.m - 1) * (cut.ap or row) + (cut.lines - 1) * cut.bp + line
         place = self.space.block(words * WORD)
-        data = mixed(random, (1, words * WORD // np.dtype(dtype).itemsize), dtype)
-        self.case.fill("A", place, data)
-        cut = MORE_LINES.put(lines - 1) | LINE_WORDS.put(line)
-        self.prefix |= {"ap": ap, "bp": bp, "d": cut}
+        self.case.fill("A", place, mixed(self.random, (1, words * WORD // element), dtype))
+        given = MORE_LINES.put(cut.lines - 1) | LINE_WORDS.put(line)
+        self.prefix |= {"ap": cut.ap, "bp": cut.bp, "lines": given}
         return place
 
     def b(self) -> int:
@@ -400,10 +437,18 @@ class _Builder:
 
 
 def build(
-    random: np.random.Generator, space: Space, shape: GemmSize, mode: GemmMode, edge: int = 16
+    random: np.random.Generator,
+    space: Space,
+    shape: GemmSize,
+    mode: GemmMode,
+    edge: int = 16,
+    cut: Cut | None = None,
 ) -> Case:
-    """Return a GEMM of a given shape and mode with random operands."""
-    builder = _Builder(random, space, shape, mode, edge)
+    """Return a GEMM of a given shape and mode with random operands.
+
+    `cut`: how rows of A are in lines, whatever the mode says; drawn if None.
+    """
+    builder = _Builder(random, space, shape, mode, edge, cut)
     a, source = builder.a(), builder.b()
     c = builder.c()
     has_d = mode.accumulate or mode.op != GemmOp.NONE

@@ -29,7 +29,7 @@ from spec.isa import (
     VecOp,
     WeightFormat,
 )
-from spec.isa.operands import Limits
+from spec.isa.operands import LINE_WORDS, MORE_LINES, Limits
 from spec.isa.weight_formats import GROUPED
 
 Group = list[Instruction]
@@ -53,6 +53,7 @@ FORMS = """
     GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=4 N=len<=32 K=16 B=tile T out=i32 base=16
     GEMM dst=0x1000 src0=0x2000 src1=0x3000 M=4 N=16 K=len-1<=32 B=tile q=tensor
     GEMM dst=0x1000 src0=0x2000 M=len<=16 N=20 K=16 B=stream q=ch
+    GEMM dst=0x1000 src0=0x2000 M=5 N=20 K=127 B=stream q=ch bias ap=16 bp=0x200 lines=2x64
     VEC op=mul dst=0x1000 src0=0x2000 src1=0x3000 M=3 N=50 sh=7 ap=80
     VEC op=add dst=0x1000 src0=0x2000 src1=0x3000 M=3 N=50 A=i16 out=i16
     VEC op=scale_shift dst=0x1000 src0=0x2000 M=3 N=50 scale=-77 sh=5 A=i16 out=i8
@@ -148,6 +149,8 @@ _SOFTMAX = Instruction(Opcode.SOFTMAX, dst=0x100, src1=0x200, m=4, n=16, imm=Smx
 _NORM = Instruction(Opcode.LAYERNORM, dst=0x100, src1=0x200, m=4, n=16)
 _GELU = Instruction(Opcode.GELU, dst=0x100, src1=0x200, m=4, n=16)
 _CLASSIC = Instruction(Opcode.GEMM, dst=0x100, m=4, n=16, k=16)
+_THREE_LINES = MORE_LINES.put(2) | LINE_WORDS.put(2)
+"""Lines of int8 that are a row of K = 96 on every array."""
 
 
 def _gemm(flags: int, src1: int = 0, **mode: int) -> Instruction:
@@ -203,12 +206,31 @@ FORBIDDEN: dict[str, list[Group]] = {
         [_pfx(bp=4), _gemm(0, out=GemmOut.INT32, b_form=form)]
         for form in (GemmB.STREAM, GemmB.STREAM_MX)
     ],
-    "GEMM: lines without bp, and one line": [
-        [_pfx(d=1 << 14 | 1), _gemm(0, out=GemmOut.INT32, b_form=GemmB.STREAM)],
-        [_pfx(bp=4, d=1), _gemm(0, out=GemmOut.INT32, b_form=GemmB.STREAM_MX)],
+    "GEMM: lines without bp": [
+        [_pfx(d=_THREE_LINES), replace(_gemm(0, out=GemmOut.INT32, b_form=form), k=96)]
+        for form in (GemmB.STREAM, GemmB.STREAM_MX)
+    ],
+    "GEMM: one line": [
+        [_pfx(bp=bp, d=words), replace(_gemm(0, out=GemmOut.INT32, b_form=form), k=96)]
+        for form in (GemmB.STREAM, GemmB.STREAM_MX)
+        for bp in (0, 4)
+        for words in (1, 6, 0x3FFF)
     ],
     "GEMM: lines with depthwise": [
-        [_pfx(bp=4, d=1 << 14 | 1), _gemm(0, out=GemmOut.INT32, b_form=GemmB.STREAM, depthwise=1)]
+        [
+            _pfx(bp=bp, d=_THREE_LINES),
+            replace(_gemm(0, out=GemmOut.INT32, b_form=form, depthwise=1), k=96),
+        ]
+        for form in (GemmB.STREAM, GemmB.STREAM_MX)
+        for bp in (0, 4)
+    ],
+    "GEMM: lines with B from SRAM, where they are the place of a D that is not there": [
+        [_pfx(d=_THREE_LINES), replace(_CLASSIC, k=96)],
+        *(
+            [_pfx(bp=bp, d=_THREE_LINES), replace(_gemm(0, out=GemmOut.INT32, b_form=form), k=96)]
+            for form in (GemmB.ROW_MAJOR, GemmB.TILE)
+            for bp in (0, 6)
+        ),
     ],
     "GEMM: op 3": [[_pfx(), _gemm(_REQUANT, q=GemmQ.TENSOR, op=op)] for op in _unnamed("op")],
     "GEMM: fmt": [

@@ -7,6 +7,7 @@ together, every value of an 8-bit type, and both ends and zero of a wider one.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,11 +15,32 @@ import numpy.typing as npt
 import pytest
 
 from golden.machine import ChipConfig, Machine, StartState
-from spec.isa import OPCODES, VEC_OPS, Engine, GemmOut, Instruction, Opcode, VecOp
+from spec.isa import (
+    OPCODES,
+    VEC_OPS,
+    Engine,
+    GemmA,
+    GemmB,
+    GemmOp,
+    GemmOut,
+    GemmQ,
+    Instruction,
+    Opcode,
+    VecOp,
+)
 from spec.isa.gemm import GemmForm
 from spec.isa.operands import Prefix, sram_operands
 from tb.stimulus.engine_cases import ENGINES, SHAPES, of_class
-from tb.stimulus.gemm_cases import argmax, classic, gemm
+from tb.stimulus.gemm_cases import (
+    Cut,
+    GemmMode,
+    GemmSize,
+    argmax,
+    build,
+    classic,
+    gemm,
+)
+from tb.stimulus.lined_rows import operands, sums_of, with_effect, written_sums
 from tb.stimulus.random_case import Case, Generator, check_legal
 from tb.stimulus.simple_cases import (
     StoreWindow,
@@ -36,6 +58,20 @@ from tb.stimulus.sram_space import BANKS, OneBank, Space, bank_of
 SRAM_WORDS = 16384
 EDGE = 16
 CASES = 1000
+LINED = GemmMode(
+    GemmA.INT8,
+    GemmB.STREAM,
+    False,
+    False,
+    GemmQ.PREFIX,
+    GemmOut.INT32,
+    GemmOp.NONE,
+    False,
+    False,
+    False,
+    False,
+)
+"""Exact int32 sums of weights of the stream."""
 
 
 def _vec_operands(op: VecOp) -> set[str]:
@@ -133,6 +169,20 @@ def test_argmax() -> None:
     assert outs == set(GemmOut) - {GemmOut.INT32}
 
 
+def _run(case: Case, edge: int) -> npt.NDArray[np.uint8]:
+    """Return the SRAM behind a case that runs without errors and races."""
+    memory, sram = np.zeros(1 << 20, np.uint8), np.zeros(SRAM_WORDS * 16, np.uint8)
+    program = b"".join(one.encode() for one in [*case.words, Instruction(Opcode.END)])
+    memory[: len(program)] = np.frombuffer(program, np.uint8)
+    memory[256 : 256 + len(case.stream)] = np.frombuffer(case.stream, np.uint8)
+    for address, data in case.fills:
+        sram[address : address + len(data)] = np.frombuffer(data, np.uint8)
+    machine = Machine(ChipConfig(array_dim=edge), memory, sram)
+    result = machine.run(StartState(0, len(case.words) + 1, 256, len(case.stream)))
+    assert (result.error, result.races) == (None, [])
+    return sram
+
+
 @pytest.mark.parametrize("edge", [16, 32])
 @pytest.mark.parametrize("best", [False, True])
 def test_depthwise(edge: int, best: bool) -> None:
@@ -152,16 +202,69 @@ def test_depthwise(edge: int, best: bool) -> None:
         overlapping += len(image) > 1 and image[1].address < image[0].end
         (start, data) = case.fills[0]
         assert (start, start + len(data)) == (image[0].address, image[-1].end)
-        memory = np.zeros(1 << 20, np.uint8)
-        program = b"".join(one.encode() for one in [*case.words, Instruction(Opcode.END)])
-        memory[: len(program)] = np.frombuffer(program, np.uint8)
-        memory[256 : 256 + len(case.stream)] = np.frombuffer(case.stream, np.uint8)
-        machine = Machine(ChipConfig(array_dim=edge), memory, np.zeros(1 << 18, np.uint8))
-        result = machine.run(StartState(0, len(case.words) + 1, 256, len(case.stream)))
-        assert (result.error, result.races) == (None, [])
+        _run(case, edge)
     assert lines == {1, 2, 3, 4}
     assert overlapping > 5
     assert not any(GemmForm.of(_draw(make, seed).words[-1]).depthwise for seed in range(50))
+
+
+@pytest.mark.parametrize("edge", [16, 32])
+@pytest.mark.parametrize("best", [False, True])
+def test_lines(edge: int, best: bool) -> None:
+    """Rows in lines: a third of the products of the stream, all numbers, types, and pitches.
+
+    The place of A holds what all lines cover; the sums are those of the rows that they make.
+    """
+    make = argmax if best else gemm
+    streamed = lined = exact = 0
+    met: set[tuple[str, str | int]] = set()
+    types = set()
+    for seed in range(CASES // 2):
+        random = np.random.default_rng(seed)
+        case = make(random, Space(random, SRAM_WORDS), edge=edge)
+        check_legal(case.words, edge)
+        form = GemmForm.of(case.words[-1])
+        streamed += form.stream
+        lines = [one for one in operands(case, edge) if one.name == "src0"]
+        if len(lines) == 1:
+            continue
+        lined += 1
+        first, bp = lines[0], lines[1].address - lines[0].address
+        near = "over" if bp < first.row_bytes else "behind" if bp == first.row_bytes else "apart"
+        rows = "over" if first.pitch < first.row_bytes else "behind"
+        met |= {("lines", len(lines)), ("bp", near), ("ap", rows)}
+        types.add(form.a_type)
+        (start, data) = case.fills[0]
+        assert (start, start + len(data)) == (first.address, lines[-1].end)
+        sram = _run(case, edge)
+        if form.out == GemmOut.INT32 and not form.accumulate:
+            exact += 1
+            assert np.array_equal(written_sums(case, edge, sram), sums_of(case, edge))
+    assert met == {
+        *(("lines", count) for count in (2, 3, 4)),
+        *(("bp", near) for near in ("over", "behind", "apart")),
+        *(("ap", near) for near in ("over", "behind")),
+    }
+    assert types == set(GemmA)
+    assert best or exact > 5
+    assert 0.2 < lined / streamed < 0.45
+
+
+@pytest.mark.parametrize("edge", [16, 32])
+def test_given_lines(edge: int) -> None:
+    """Lines that have no effect are noticed: those that lie behind each other."""
+    mode = replace(LINED, a_type=GemmA.INT16)
+    row = 3 * edge * 2 // 16
+    for bp, effect in ((row // 3, False), (row // 3 + 1, True), (1, True)):
+        make = partial(build, shape=GemmSize(4, 5, 3 * edge), mode=mode, edge=edge)
+        lined = with_effect(partial(make, cut=Cut(3, 0, bp)), edge)
+        random = np.random.default_rng(bp)
+        if not effect:
+            with pytest.raises(ValueError, match="rows in one piece"):
+                lined(random, Space(random, SRAM_WORDS))
+            continue
+        case = lined(random, Space(random, SRAM_WORDS))
+        assert np.array_equal(written_sums(case, edge, _run(case, edge)), sums_of(case, edge))
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
