@@ -53,8 +53,9 @@ def written_sums(case: Case, edge: int, sram: npt.NDArray[np.uint8]) -> Sums:
     sums: Sums = sram[at].view("<i4").astype(np.int64)
     if case.data["A"].dtype.itemsize == 1:
         return sums
-    high, low = np.split(sums, 2)
-    return np.add(high << 8, low, dtype=np.int64)
+    rows = dst.rows // 2
+    both: Sums = (sums[:rows] << 8) + sums[rows:]
+    return both
 
 
 def with_effect(make: Generator, edge: int) -> Generator:

@@ -9,10 +9,20 @@ from functools import partial
 import cocotb
 import numpy as np
 
-from spec.isa import GEMM_LINES, GemmA, GemmB, GemmOp, GemmOut, GemmQ, Opcode
+from spec.isa import GEMM_LINES, WORD, GemmA, GemmB, GemmOp, GemmOut, GemmQ, Opcode
 from tb.bench.dut import Dut
 from tb.stimulus.engine_cases import gemm_of, shapes
-from tb.stimulus.gemm_cases import GemmMode, GemmSize, argmax_mode, build, classic, gemm
+from tb.stimulus.gemm_cases import (
+    WIDE,
+    Cut,
+    GemmMode,
+    GemmSize,
+    argmax_mode,
+    build,
+    classic,
+    gemm,
+)
+from tb.stimulus.lined_rows import with_effect
 from tb.stimulus.random_case import Case, Generator, instruction
 from tb.stimulus.sram_space import Space
 from tb.unit.engine import CHIP, EngineBench
@@ -73,12 +83,25 @@ async def unit_gemm_depthwise(dut: Dut) -> None:
 
 @cocotb.test
 async def unit_gemm_lines(dut: Dut) -> None:
-    """Exact sums of rows in lines in every shape class; between them whole rows and B in SRAM."""
+    """Exact sums of rows in lines in every shape class; between them whole rows and B in SRAM.
+
+    Lines lie apart or over each other, or are those of an image, whose pixels the rows step over:
+    the sums are other ones than those of whole rows.
+    """
     makers: list[Generator] = []
     for turn, shape in enumerate(shapes(EDGE) * 2):
-        mode = replace(PLAIN, a_type=GemmA(turn % 4), b_form=GemmB.STREAM, lines=True)
-        size = replace(shape, k=(turn % 3 + 2) * (turn // 4 % 3 + 1) * EDGE)
-        makers.append(partial(build, shape=size, mode=mode, edge=EDGE))
+        mode = replace(PLAIN, a_type=GemmA(turn % 4), b_form=GemmB.STREAM)
+        lines, tiles = turn % 3 + 2, turn // 4 % 3 + 1
+        tile = EDGE * (2 if mode.a_type in WIDE else 1) // WORD
+        line = tiles * tile
+        cut = Cut(
+            lines,
+            ap=(tile, 0, lines * line + 1)[turn // 2 % 3],
+            bp=(9 * tile, line + 3, line - 1 or 2)[turn // 2 % 3],
+        )
+        size = GemmSize(shape.m, max(shape.n, 5), lines * tiles * EDGE)
+        make = partial(build, shape=size, mode=mode, edge=EDGE, cut=cut)
+        makers.append(with_effect(make, EDGE))
         if turn % 3 == 0:
             makers.append(partial(gemm_of, shape, EDGE, bool(turn % 2)))
     await EngineBench.of(dut).run_program(makers)

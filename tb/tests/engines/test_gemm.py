@@ -35,15 +35,16 @@ from tb.stimulus import Case, build_program, join, run_cases
 from tb.stimulus.gemm_cases import (
     SOURCES,
     WIDE,
+    Cut,
     GemmMode,
     GemmSize,
     argmax,
     build,
     classic,
     gemm,
-    lines_of,
     random_mode,
 )
+from tb.stimulus.lined_rows import with_effect, written_sums
 from tb.stimulus.random_case import Generator, instruction
 from tb.stimulus.sram_space import NoRoomError, Space
 
@@ -150,7 +151,9 @@ async def test_gemm_depthwise(dut: Dut) -> None:
 async def test_gemm_lines(dut: Dut) -> None:
     """Rows in two to four lines of one to three tiles, each type of A, columns past two tiles.
 
-    Every third mode is drawn, the others are exact int32 sums, some of weights in groups.
+    Lines lie apart or over each other, never one behind the other: whole rows have other sums,
+    but for weights of narrow formats, which may all be zero. Every third mode is drawn, the others
+    are exact int32 sums, some of weights in groups.
     """
     bench = await Bench.start(dut)
     random, edge, rows = bench.random, bench.config.tile, bench.config.acc_rows
@@ -158,7 +161,8 @@ async def test_gemm_lines(dut: Dut) -> None:
     for turn in range(36):
         a_type, tiles = GemmA(turn % 4), turn // 12 + 1
         m = rows // 2 if turn < 2 else int(random.integers(1, 9))
-        k = edge * tiles * (turn % 3 + 2) - (int(random.integers(8)) if turn % 2 else 0)
+        lines = turn // 3 % 3 + 2
+        k = edge * tiles * lines - (int(random.integers(8)) if turn % 2 else 0)
         drawn = random_mode(random, edge)
         while drawn.b_form != GemmB.STREAM:
             drawn = random_mode(random, edge)
@@ -167,12 +171,46 @@ async def test_gemm_lines(dut: Dut) -> None:
             mode = replace(drawn, a_type=a_type)
         elif turn % 3 == 1 and bench.config.narrow_formats:
             mode = replace(mode, fmt=WeightFormat.INT4G, group=WeightGroup.G64)
-        shape, mode = GemmSize(m, turn + 1, k), replace(mode, lines=True)
-        assert lines_of(shape, mode, edge)
-        generators.append(partial(build, shape=shape, mode=mode, edge=edge))
+        line = edge * tiles * (2 if a_type in WIDE else 1) // WORD
+        cut = Cut(
+            lines,
+            ap=(0, 1, line, lines * line + 1)[turn // 4 % 4],
+            bp=(line + 1, 2 * lines * line, line - 1 or 2)[(turn + turn // 3 + turn // 9) % 3],
+        )
+        shape = GemmSize(m, turn + 4, k)
+        make = partial(build, shape=shape, mode=mode, edge=edge, cut=cut)
+        generators.append(make if mode.narrow else with_effect(make, edge))
     program, stream = build_program(bench, generators)
     execution = await bench.execute(program, stream, limit=1_000_000)
     assert execution.finish.error is None, str(execution.finish.error)
+
+
+@cocotb.test
+async def test_gemm_image(dut: Dut) -> None:
+    """A filter of 3 x 3 over an image of pixels: one GEMM whose windows are lines of the image.
+
+    Rows step from pixel to pixel, also over the ends of lines, where no window begins.
+    """
+    bench = await Bench.start(dut)
+    edge, height, width = bench.config.tile, 6, 9
+    across = width - 2
+    for a_type in (GemmA.INT8, GemmA.UINT8, GemmA.INT16):
+        mode = _sums_mode(a_type, GemmB.STREAM, transpose=False, accumulate=False)
+        pixel = edge * (2 if a_type in WIDE else 1) // WORD
+        shape = GemmSize((height - 3) * width + across, 2 * edge + 5, 9 * edge)
+        cut = Cut(3, ap=pixel, bp=width * pixel)
+        make = partial(build, shape=shape, mode=mode, edge=edge, cut=cut)
+        space = Space(bench.random, bench.config.sram_bytes // WORD)
+        case = with_effect(make, edge)(bench.random, space)
+        execution = await bench.execute(*join(bench, [[case]]), limit=1_000_000)
+        assert execution.finish.error is None, str(execution.finish.error)
+        found = written_sums(case, edge, await bench.sync())
+        image = case.data["A"].reshape(height, width, edge).astype(np.int64)
+        filters = case.data["B"].reshape(3, 3, edge, shape.n).astype(np.int64)
+        for y, x in np.ndindex(height - 2, across):
+            window = image[y : y + 3, x : x + 3]
+            expected = np.tensordot(window, filters, axes=3)
+            assert np.array_equal(found[y * width + x], expected), f"window at {y}, {x}"
 
 
 @cocotb.test
