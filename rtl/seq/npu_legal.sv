@@ -34,7 +34,7 @@ module npu_legal
   output logic check_heads_o,
   // GEMM: lines of A must still be found to leave no rest
   output logic check_lines_o,
-  output logic [16:0] lines_rest_o
+  output logic [16:0] lines_rest_o  // zero where lines are whole tiles and together a row
 );
 
   localparam int unsigned Edge = tile_edge(ArrayDim);
