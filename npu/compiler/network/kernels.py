@@ -31,6 +31,9 @@ from npu.compiler.network.pools import AveragePoolKernel, MaxPoolKernel, MeanKer
 from npu.graph.form import Operation
 from npu.graph.operations import Trait, with_trait
 
+GAIN = 1 + 1 / 64
+"""Least gain of a convolution in bands over one in rows; within it the two models' cycles differ
+from those of the chip by more than from each other."""
 ROWS = (128, 112, 96, 80, 64, 48, 32, 24, 16, 8, 4, 2, 1)
 """Rows of a chunk of a product, the most first."""
 
@@ -124,7 +127,7 @@ def _conv(context: Context, layout: Layout, op: Operation) -> list[Kernel]:
         if bands is None:
             raise
         return [bands]
-    if bands is not None and bands.cycles() < cycles_of(blocks):
+    if bands is not None and bands.cycles() * GAIN < cycles_of(blocks):
         return [bands]
     return [blocks]
 
