@@ -567,7 +567,9 @@ def band_kernel(
     Args:
         context: what kernels are made from.
         operation: a conv.
-        x, operand, writes: images.
+        x: image it reads.
+        operand: image that a fused sum adds, if it has one.
+        writes: image it writes.
         filters_of: returns filters (KH, KW, C / groups, O) as products take them, None if they
             can't.
     """

@@ -240,10 +240,11 @@ KINDS = (
         "zeros, plus a bias per filter.",
         integer="acc = sum over taps of (x - x_zero) * (w - w_zero), the border holds pad_value. "
         + _POST,
-        lowering="COPY2D makes the rows of each window, or the host where it hands over an image "
-        "of few channels, GEMM multiplies them with the filters "
-        "from the stream; one by one a plain GEMM, depthwise a GEMM of neighbouring pixels up to "
-        "4 by 4 taps, else diagonal tiles; groups one GEMM each or diagonal blocks.",
+        lowering="GEMM multiplies windows with the filters from the stream: of 2 to 4 rows as "
+        "lines of the image where that is faster, else in rows that COPY2D makes, or the host "
+        "where it hands over an image of few channels; one by one a plain GEMM, depthwise a GEMM "
+        "of neighbouring pixels up to 4 by 4 taps, else diagonal tiles; groups one GEMM each or "
+        "diagonal blocks.",
         constraints=(
             constant("filter", 1),
             constant("bias", 2),
