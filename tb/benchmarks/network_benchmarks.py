@@ -289,6 +289,7 @@ def network_cases() -> Iterator[Benchmark]:
     light, tiny = partial(light_network, "squeezenet"), partial(partial, tiny_network)
     yield _whole_case("net_squeezenet", light, 349_151_936, 349_320_936, 1_386_024)
     yield _whole_case("mlperf_kws", tiny("kws"), 2_656_768, 2_825_280, 22_518)
+    yield _whole_case("mlperf_ww", tiny("ww"), 826_368, 840_672, 47_243)
     yield _whole_case("mlperf_vww", tiny("vww"), 7_489_664, 8_013_056, 235_762)
     yield _whole_case("mlperf_ic", tiny("ic"), 12_501_632, 12_662_400, 80_442)
     yield _whole_case("mlperf_ad", tiny("ad"), 264_192, 264_192, 265_472)

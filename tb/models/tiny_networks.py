@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The four networks of MLPerf Tiny by their published shapes, with random weights and quantised."""
+"""The networks of MLPerf Tiny by their published shapes, with random weights and quantised."""
 
 from __future__ import annotations
 
@@ -42,13 +42,20 @@ class _Network:
         return name
 
     def conv(
-        self, filters: int, *kernel: int, stride: int = 1, groups: int = 1, relu: bool = True
+        self,
+        filters: int,
+        *kernel: int,
+        stride: int = 1,
+        groups: int = 1,
+        relu: bool = True,
+        padded: bool = True,
     ) -> str:
-        """Add a convolution with a bias that keeps the size, or its share by the stride."""
+        """Add a convolution with a bias; padded it keeps the size, or its share by the stride."""
         inner = self.channels // groups
         weight = self._weight(filters, inner, *kernel, inputs=inner * int(np.prod(kernel)))
         bias = self._weight(filters, inputs=800)
-        same = {"auto_pad": "SAME_UPPER", "strides": [stride, stride], "group": groups}
+        pad = "SAME_UPPER" if padded else "VALID"
+        same = {"auto_pad": pad, "strides": [stride, stride], "group": groups}
         self.channels = filters
         self._add("Conv", [self.last, weight, bias], kernel_shape=list(kernel), **same)
         return self._add("Relu", [self.last]) if relu else self.last
@@ -78,10 +85,14 @@ class _Network:
         if relu:
             self._add("Relu", [self.last])
 
+    def flatten(self) -> None:
+        """Add a view of images of one pixel as rows."""
+        self._add("Flatten", [self.last])
+
     def classify(self, classes: int) -> None:
         """Add the mean of all pixels and the probabilities of classes."""
         self._add("GlobalAveragePool", [self.last])
-        self._add("Flatten", [self.last])
+        self.flatten()
         self.dense(classes)
         self._add("Softmax", [self.last])
 
@@ -98,6 +109,16 @@ def _kws() -> _Network:
     for _ in range(4):
         net.separable(64)
     net.classify(12)
+    return net
+
+
+def _ww() -> _Network:
+    net = _Network(1, 40, 30, 1)
+    for taps, filters in ((3, 128), (5, 128), (10, 128), (15, 32)):
+        net.conv(net.channels, taps, 1, groups=net.channels, relu=False, padded=False)
+        net.conv(filters, 1, 1)
+    net.flatten()
+    net.dense(3)
     return net
 
 
@@ -128,8 +149,8 @@ def _ad() -> _Network:
     return net
 
 
-TINY = {"kws": _kws, "vww": _vww, "ic": _ic, "ad": _ad}
-"""Keyword spotting, visual wake words, image classification, anomaly detection."""
+TINY = {"kws": _kws, "ww": _ww, "vww": _vww, "ic": _ic, "ad": _ad}
+"""Keywords, streaming wake word, visual wake words, image classification, anomaly detection."""
 
 
 @cache

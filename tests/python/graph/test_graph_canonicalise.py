@@ -189,6 +189,39 @@ def test_shuffled_channels_keep_one_transpose(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_an_image_of_one_pixel_hides_no_function_from_its_convolution(seed: int) -> None:
+    """Channels first or last, it is the same row: nothing is left between conv, clip, matmul."""
+    random, build = np.random.default_rng(seed), Builder()
+    build.input("x", TensorType((1, 3, 1, 6)))
+    weights = build.constant(normal(random, 3, 1, 6, 8))
+    x = conv(build, "x", weights, name="a", pads=(0,) * 4)
+    x = build.add("transpose", [x], order=(0, 3, 1, 2))
+    x = build.add("clip", [x], low=0.0, high=1.0)
+    x = build.add("reshape", [x], shape=(1, 8))
+    x = matmul(build, x, build.constant(normal(random, 8, 3)))
+    after = checked(build.finish([x]), seed)
+    assert kinds(after) == ["conv", "clip", "reshape", "matmul"]
+
+
+def test_a_reshape_that_ends_in_a_new_axis_of_one_joins_nothing() -> None:
+    """What it is multiplied with has one row: there is nothing to permute."""
+    build = Builder()
+    build.input("x", TensorType((2, 3, 4)))
+    x = build.add("transpose", ["x"], order=(1, 2, 0))
+    x = build.add("reshape", [x], shape=(3, 4, 2, 1))
+    x = matmul(build, x, build.constant(normal(np.random.default_rng(0), 1, 5)))
+    assert kinds(checked(build.finish([x]), 0)) == ["transpose", "reshape", "matmul"]
+
+
+def test_a_reshape_that_joins_pixels_stays_before_a_function() -> None:
+    """Rows of another length are another layout."""
+    build = Builder()
+    build.input("x", TensorType((1, 3, 1, 6)))
+    x = build.add("clip", [build.add("reshape", ["x"], shape=(1, 18))], low=0.0, high=1.0)
+    assert kinds(checked(build.finish([x]), 0)) == ["reshape", "clip"]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_weights_that_are_integers_keep_their_scales(seed: int) -> None:
     """Given quantisation: transposes move the integers, nothing is folded into them."""
     random, build = np.random.default_rng(seed), Builder()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,26 @@ def merged(walk: Walk, op: Operation) -> bool:
         return False
     order = tuple(before["order"][axis] for axis in op["order"])
     walk.emit(op, "transpose", before.inputs, output=op.outputs[0], order=order)
+    return True
+
+
+def reshaped(walk: Walk, op: Operation) -> bool:
+    """Move a reshape that adds or drops axes of size 1 behind an operation on each element.
+
+    So what a transpose of one pixel became is in nobody's way.
+    """
+    before = walk.only(op.inputs[0], "reshape") if op.kind in POINTWISE - BROADCASTING else None
+    if before is None:
+        return False
+    source, result = walk.type(before.inputs[0]), walk.type(op.outputs[0])
+    sizes = [[size for size in kind.shape if size != 1] for kind in (source, result)]
+    if sizes[0] != sizes[1] or walk.type(op.inputs[0]).quantisation != source.quantisation:
+        return False
+    if result.quantisation is not None and result.quantisation.axis is not None:
+        return False
+    y = walk.again(op, before.inputs, result=replace(result, shape=source.shape))
+    shape = result.shape
+    walk.emit(op, "reshape", [y], output=op.outputs[0], part="shape", result=result, shape=shape)
     return True
 
 
@@ -266,4 +287,4 @@ def last_axis(walk: Walk, op: Operation) -> bool:
     return True
 
 
-RULES = (merged, elementwise, reductions, moves, splits, joins, last_axis)
+RULES = (merged, reshaped, elementwise, reductions, moves, splits, joins, last_axis)

@@ -79,7 +79,7 @@ def flattened(walk: Walk, op: Operation) -> bool:
     order, shape = before["order"], walk.shape(before.outputs[0])
     runs = groups(shape, joined["shape"])
     axes, into = runs[-1]
-    if len(into) != 1 or any(len(left) != len(right) for left, right in runs[:-1]):
+    if not axes or len(into) != 1 or any(len(left) != len(right) for left, right in runs[:-1]):
         return False
     sources = [order[axis] for axis in axes]
     if sorted(sources) != list(range(axes[0], len(order))):
