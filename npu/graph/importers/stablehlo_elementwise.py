@@ -109,7 +109,28 @@ def convert(step: Step) -> str:
     found = step.build.type(name)
     if found.quantisation is not None and step.type.element == Element.F32:
         return step.build.dequantise(name, step.source)
-    return step.build.cast(name, step.type.element, step.source, step.wish)
+    return step.build.cast(_within(step, name), step.type.element, step.source, step.wish)
+
+
+def _within(step: Step, name: str) -> str:
+    """Return floats as what an integer type can hold, which is what XLA makes of others."""
+    source, element = step.build.type(name), step.type.element
+    if source.element.dtype.kind != "f" or element.dtype.kind not in "iu":
+        return name
+    limits = np.iinfo(element.dtype)
+    low, high = float(limits.min), float(limits.max)
+    made = step.build.producer(name)
+    if limits.bits > 32 or (
+        made is not None and made.kind == "clip" and low <= made["low"] and made["high"] <= high
+    ):
+        return name
+    if source.element == Element.F16:
+        name = step.build.cast(name, Element.F32, step.source, f"{step.wish}.real")
+    if source.element != Element.F64 and limits.bits == 32:
+        # The greatest number is no float32: it is met on the way.
+        wide = step.also("clip", [name], "near", low=low, high=high + 1)
+        name = step.build.cast(wide, Element.I64, step.source, f"{step.wish}.wide")
+    return step.also("clip", [name], "within", low=low, high=high)
 
 
 def clamp(step: Step) -> str:

@@ -260,6 +260,20 @@ def test_int8_products_are_read_as_real_numbers_between_borders() -> None:
     assert graph.type(graph.inputs[0]).quantisation is not None
 
 
+@pytest.mark.parametrize("element", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
+@pytest.mark.parametrize("source", ["float16", "float32"])
+def test_floats_beyond_an_integer_type_become_its_limits(source: str, element: str) -> None:
+    """As XLA has it; C, numpy and ONNX leave open what they become."""
+    apart = [0, 1, 127, 128, 255, 256, 32767, 32768, 65535, 65536, 2**31, 2**32, 1e20, np.inf]
+    with np.errstate(over="ignore"):
+        x = np.array([sign * one for one in apart for sign in (1, -1)]).astype(source)
+    graph = same(lambda x: x.astype(element), x, tolerance=0)
+    assert "host" not in kinds(graph)
+    low, high = (np.array(one, source) for one in (0, 100))
+    once = same(lambda x: jax.lax.clamp(low, x, high).astype(element), x, tolerance=0)
+    assert kinds(once).count("clip") == 1
+
+
 def test_int8_convolutions_give_int32_of_scale_one() -> None:
     """As the graph's own output."""
     random = np.random.default_rng(8)
