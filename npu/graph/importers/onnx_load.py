@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import checker, inliner, numpy_helper
+from onnx import checker, defs, inliner, numpy_helper
 
 from npu.graph.build import CALLED
 from npu.graph.form import Array, GraphError
@@ -53,6 +53,7 @@ def load(source: Any) -> tuple[onnx.ModelProto, str]:  # noqa: ANN401
         if model.functions:
             _give_defaults(model)
             _count_calls(model)
+            _give_versions(model)
             model = inliner.inline_local_functions(model)
         _sort(model.graph)
         _check(model)
@@ -99,6 +100,33 @@ def _give_defaults(model: onnx.ModelProto) -> None:
         node.attribute.extend(one for one in known if one.name not in given)
 
 
+def _give_versions(model: onnx.ModelProto) -> None:
+    """Give functions the model's version of the standard operators: onnx inlines no other.
+
+    The standard allows another version where it means the same for every node inside.
+    """
+    wanted = opset(model)
+    for function in model.functions:
+        version = opset(function)
+        for node in nodes_of(*function.node) if version != wanted else ():
+            if not node.domain and _schema(node, version) != _schema(node, wanted):
+                raise GraphError(
+                    f"function {function.name!r} of domain {function.domain!r}: {node.op_type} of "
+                    f"version {version}, allowed one that means the same in {wanted}, the model's"
+                )
+        for one in function.opset_import:
+            if not one.domain:
+                one.version = wanted
+
+
+def _schema(node: onnx.NodeProto, version: int) -> int | None:
+    """Return since when an operator is as it is in a version, None where there is none yet."""
+    try:
+        return _since(defs.get_schema(node.op_type, version))
+    except defs.SchemaError:
+        return None
+
+
 def _count_calls(model: onnx.ModelProto) -> None:
     """Raise GraphError if functions call themselves, or stand for too many nodes."""
     functions = {(one.domain, one.name, one.overload): one for one in model.functions}
@@ -128,8 +156,8 @@ def _count_calls(model: onnx.ModelProto) -> None:
         )
 
 
-def opset(model: onnx.ModelProto) -> int:
-    """Return the version of the standard operator set, 0 if the model names none."""
+def opset(model: onnx.ModelProto | onnx.FunctionProto) -> int:
+    """Return the version of the standard operators in a model or function, 0 if it names none."""
     return max(
         (one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), default=0
     )

@@ -246,6 +246,29 @@ def test_functions_are_inlined() -> None:
     assert [one.kind for one in graph.operations] == ["mul", "table"]
 
 
+@pytest.mark.parametrize(("version", "own"), [(13, 21), (21, 13)])
+def test_functions_of_another_version_are_inlined_where_it_means_the_same(
+    version: int, own: int
+) -> None:
+    """Softmax does from 13 on, Relu's types grew in 14; before 13 Softmax joined axes."""
+    sets = [helper.make_opsetid("", version)]
+    imports = [helper.make_opsetid("own", 1)]
+
+    def called(kind: str, sets: list[onnx.OperatorSetIdProto], own: int) -> onnx.ModelProto:
+        inside = [helper.make_node(kind, ["a"], ["b"])]
+        function = helper.make_function("own", "f", ["a"], ["b"], inside, sets)
+        node = helper.make_node("f", ["x"], ["y"], domain="own")
+        source = model([node], {"x": (2, 3)}, ["y"], functions=[function], imports=imports)
+        source.opset_import[0].version = own
+        return source
+
+    assert [one.kind for one in read(called("Softmax", sets, own)).operations] == ["softmax"]
+    with pytest.raises(GraphError, match=rf"'f' of domain 'own': Relu of version {version}, allo"):
+        read(called("Relu", sets, own))
+    with pytest.raises(GraphError, match=r"Softmax of version 11, allowed one that means the sa"):
+        read(called("Softmax", [helper.make_opsetid("", 11)], own))
+
+
 def test_functions_know_what_their_attributes_are_by_default() -> None:
     """Where a call says nothing else, in the graph or in another function."""
     leaky = helper.make_node("LeakyRelu", ["a"], ["b"])
