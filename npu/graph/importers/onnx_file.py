@@ -38,7 +38,7 @@ from npu.graph.importers.onnx_dialects import (
 )
 from npu.graph.importers.onnx_first_versions import brought_forward
 from npu.graph.importers.onnx_host import infer_outputs, payload, run_payload
-from npu.graph.importers.onnx_inputs import input_type
+from npu.graph.importers.onnx_inputs import input_type, sizes_by_name
 from npu.graph.importers.onnx_load import (
     array,
     dense,
@@ -221,12 +221,13 @@ class _Import:
                 if name not in names:
                     allowed = ", ".join(sorted(names)) or "none"
                     raise GraphError(f"{what} of {name!r}: no such input, allowed {allowed}")
+        named = sizes_by_name(self.model.graph.input, self.shapes)
         for one in self.model.graph.input:
             if one.name in self.constants:
                 self._constant(one.name, np.asarray(self.constants[one.name]))
             elif one.name not in self.build.tensors:
                 self.build.inputs.append(one.name)
-                self.build.declare(Tensor(one.name, input_type(one, self.shapes)))
+                self.build.declare(Tensor(one.name, input_type(one, self.shapes, named)))
 
     def _node(self, node: onnx.NodeProto) -> None:
         if self.read.isdisjoint(node.output):

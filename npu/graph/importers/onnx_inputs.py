@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import onnx
 
@@ -11,12 +11,32 @@ from npu.graph.form import LARGEST, RANK, Element, GraphError, TensorType
 from npu.graph.importers.onnx_node import element_of
 
 
-def input_type(one: onnx.ValueInfoProto, shapes: Mapping[str, tuple[int, ...]]) -> TensorType:
+def sizes_by_name(
+    inputs: Iterable[onnx.ValueInfoProto], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, int]:
+    """Return what the given shapes say of dimensions with a name, where they say one thing.
+
+    Args:
+        inputs: of the model.
+        shapes: of inputs by name.
+    """
+    said: dict[str, set[int]] = {}
+    for one in inputs:
+        dimensions = one.type.tensor_type.shape.dim
+        for dimension, size in zip(dimensions, shapes.get(one.name, ()), strict=False):
+            said.setdefault(dimension.dim_param, set()).add(int(size))
+    return {name: min(sizes) for name, sizes in said.items() if name and len(sizes) == 1}
+
+
+def input_type(
+    one: onnx.ValueInfoProto, shapes: Mapping[str, tuple[int, ...]], named: Mapping[str, int]
+) -> TensorType:
     """Return the type of an input, its free dimensions bound.
 
     Args:
         one: the input.
         shapes: of inputs by name.
+        named: sizes of dimensions by name, of an input whose shape is not given.
 
     Raises:
         GraphError: it is no tensor, or a dimension stays free.
@@ -39,6 +59,8 @@ def input_type(one: onnx.ValueInfoProto, shapes: Mapping[str, tuple[int, ...]]) 
         one.dim_value if one.HasField("dim_value") and one.dim_value >= 0 else one.dim_param or "?"
         for one in tensor.shape.dim
     ]
+    if given is None:
+        sizes = [named.get(one, one) if isinstance(one, str) else one for one in sizes]
     return _sized(where, _bound(one.name, sizes, given), element)
 
 

@@ -369,6 +369,19 @@ def test_free_dimensions_are_bound_by_name() -> None:
         read(source, shapes={"x": (10**20, 3)})
 
 
+def test_a_dimension_of_one_name_is_bound_once() -> None:
+    """By the shape of one input, unless two shapes say two things of it."""
+    inputs: dict[str, tuple[int | str, ...]] = dict.fromkeys("abc", ("rows", 3))
+    source = model([helper.make_node("Sum", [*"abc"], ["y"])], inputs, ["y"])
+    for name in "abc":
+        graph = read(source, shapes={name: (4, 3)})
+        assert [graph.type(one).shape for one in "abc"] == [(4, 3)] * 3
+    with pytest.raises(GraphError, match=r"'c' has shape \[rows, 3\] with free dimensions rows"):
+        read(source, shapes={"a": (4, 3), "b": (1, 3)})
+    shapes = {"a": (4, 3), "b": (1, 3), "c": (4, 3)}
+    assert read(source, shapes=shapes).type("y").shape == (4, 3)
+
+
 @pytest.mark.parametrize("version", [7, 9, 11, 13, 18, 23, 28])
 def test_operators_follow_their_versions(version: int) -> None:
     """Attributes that became inputs, and the softmax of a matrix, mean the same in each version."""
