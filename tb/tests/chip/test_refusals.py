@@ -28,6 +28,7 @@ from spec.isa.operands import (
     Prefix,
     share_bytes,
     sram_operands,
+    up,
 )
 from tb.bench.dut import Dut
 from tb.bench.environment import DEFAULT_LIMIT, INPUT, OUTPUT
@@ -304,6 +305,11 @@ async def test_refuse_overflowing_dimensions(dut: Dut) -> None:
             continue  # one row of any length fits
         if word.opcode == Opcode.GEMM:
             largest["m"] = refusals.bench.config.acc_rows // 2
+            prefix = Prefix.of(words[0] if len(words) > 1 else None)
+            operands = sram_operands(word, prefix, refusals.limits.edge)
+            if [operand.name for operand in operands].count("src0") == 2:
+                half = MORE_LINES.put(1) | LINE_WORDS.put(up(largest["k"]) // WORD // 2)
+                words = changed(words, 0, **{PREFIX_FIELDS["lines"]: half})
         if word.opcode == Opcode.SOFTMAX:
             largest["k"] = 0
         if word.opcode in (Opcode.LAYERNORM, Opcode.RMSNORM):
