@@ -214,6 +214,28 @@ async def test_gemm_image(dut: Dut) -> None:
 
 
 @cocotb.test
+async def test_gemm_weights_at_the_start(dut: Dut) -> None:
+    """Weights in the first words of the SRAM: their address is no number of words of a line."""
+    bench = await Bench.start(dut)
+    edge, tiles = bench.config.tile, 20
+    mode = _sums_mode(GemmA.INT8, GemmB.ROW_MAJOR, transpose=False, accumulate=False)
+    shape = GemmSize(2, 1, tiles * edge)
+    words = 2 * shape.k  # little more than A, B and C take
+    found = 0
+    while found < turns(4):
+        space = Space(bench.random, words)
+        try:
+            case = build(bench.random, space, shape=shape, mode=mode, edge=edge)
+        except NoRoomError:
+            continue
+        if not 0 < case.words[-1].src1 * WORD < shape.k - edge:
+            continue
+        found += 1
+        execution = await bench.execute(*join(bench, [[case]]), limit=1_000_000)
+        assert execution.finish.error is None, str(execution.finish.error)
+
+
+@cocotb.test
 async def test_gemm_products_in_order(dut: Dut) -> None:
     """Rows of int32 that hold the pipe, then a product with D, a stage longer, then a plain one."""
     bench = await Bench.start(dut)
