@@ -73,7 +73,8 @@ def test_a_line_is_cut_along_its_length(graph: Graph) -> None:
 def deep(net: Net) -> str:
     """Return an image with two convolutions that fit no small chip, between two that do."""
     x = net.conv(net.input("x", 1, 6, 6, 16), 16, kernel=1)
-    wide = net.table(net.build.add("conv", [x, net.floats(3, 3, 16, 256)], **SAME), "relu")
+    tall = {**SAME, "pads": (2, 2, 2, 2)}  # five rows, which are no lines of one product
+    wide = net.table(net.build.add("conv", [x, net.floats(5, 5, 16, 256)], **tall), "relu")
     deep = net.build.add("conv", [wide, net.floats(3, 3, 256, 16, scale=0.01)], **SAME)
     return net.table(net.conv(deep, 16, kernel=1), "relu")
 
