@@ -305,8 +305,8 @@ async def test_refuse_overflowing_dimensions(dut: Dut) -> None:
             continue  # one row of any length fits
         if word.opcode == Opcode.GEMM:
             largest["m"] = refusals.bench.config.acc_rows // 2
-            prefix = Prefix.of(words[0] if len(words) > 1 else None)
-            operands = sram_operands(word, prefix, refusals.limits.edge)
+            said = Prefix.of(words[0] if len(words) > 1 else None)
+            operands = sram_operands(word, said, refusals.limits.edge)
             if [operand.name for operand in operands].count("src0") == 2:
                 half = MORE_LINES.put(1) | LINE_WORDS.put(up(largest["k"]) // WORD // 2)
                 words = changed(words, 0, **{PREFIX_FIELDS["lines"]: half})
